@@ -35,6 +35,8 @@ STYLE: dict[Any, Any] = {
     "text.parse_math": False,  # a dollar sign in a name is no formula
 }
 GREY = "#444444"
+#: Systems that stand beside each other in a plot; of more, each has a row.
+MOST_BESIDE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,9 @@ class Wording:
 
 
 def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> list[Path]:
-    """Draw values by group beside overall value against cost, and write ``<out>.svg`` and ``<out>.png``.
+    """Draw values by group, overall values and cost, and write ``<out>.svg`` and ``<out>.png``.
+
+    Up to :data:`MOST_BESIDE` systems stand beside each other in each group; of more, each has a row.
 
     Args:
         series: one per system.
@@ -99,31 +103,45 @@ def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> li
 
     with mpl.rc_context(STYLE):
         groups = list(dict.fromkeys(group for one in series for group in one.groups))
-        width = max(4.2, 1.0 + 0.16 * len(groups) * (len(series) + 2))
         costly = any(one.overall is not None and one.cost is not None for one in series)
-        figure, grid = plt.subplots(
-            1,
-            1 + costly,
-            figsize=(width + (4.4 if costly else 0.8), 3.8),
-            width_ratios=[width, 3.6][: 1 + costly],
-            layout="constrained",
-            squeeze=False,
-        )
-        _draw_groups(grid[0][0], series, groups, wording)
-        if costly:
-            _draw_cost(grid[0][1], series, wording)
-        _legend(figure, grid[0][0], len(series))
+        if len(series) > MOST_BESIDE:
+            from eval.plots.rows import draw_rows
+
+            figure = draw_rows(series, groups, wording)
+        else:
+            figure = _draw_beside(series, groups, wording, costly=costly)
         said = wording.remark if costly else f"{wording.remark} There is no cost recorded."
         remark = "\n".join(fill(line, round(13 * figure.get_figwidth())) for line in said.split("\n"))
         figure.supxlabel(remark, fontsize=7.5, color=GREY, x=0.01, ha="left")
-        if costly:
-            _label_costs(figure, grid[0][1], series)
+        if costly and len(series) <= MOST_BESIDE:
+            _label_costs(figure, figure.axes[1], series)
         paths = write_figure(figure, out)
         plt.close(figure)
     return paths
 
 
-def _label(series: Series) -> str:
+def _draw_beside(series: Sequence[Series], groups: Sequence[str], wording: Wording, *, costly: bool) -> "Figure":
+    """Draw a few systems beside each other in every group, and their cost in a panel of its own."""
+    from matplotlib import pyplot as plt
+
+    width = max(4.2, 1.0 + 0.16 * len(groups) * (len(series) + 2))
+    figure, grid = plt.subplots(
+        1,
+        1 + costly,
+        figsize=(width + (4.4 if costly else 0.8), 3.8),
+        width_ratios=[width, 3.6][: 1 + costly],
+        layout="constrained",
+        squeeze=False,
+    )
+    _draw_groups(grid[0][0], series, groups, wording)
+    if costly:
+        _draw_cost(grid[0][1], series, wording)
+    _legend(figure, grid[0][0], len(series))
+    return figure
+
+
+def label_of(series: Series) -> str:
+    """Name of a system, with the mark of intervals over questions."""
     return marked(series.label, [*series.groups.values(), *([series.overall] if series.overall else [])])
 
 
@@ -132,7 +150,7 @@ def _draw_groups(axes: "Axes", series: Sequence[Series], groups: Sequence[str], 
     for number, one in enumerate(series):
         offset = (number - (len(series) - 1) / 2) * step
         found = [(index + offset, one.groups[group]) for index, group in enumerate(groups) if group in one.groups]
-        _errorbar(axes, [x for x, _ in found], [point for _, point in found], number, _label(one))
+        _errorbar(axes, [x for x, _ in found], [point for _, point in found], number, label_of(one))
     for boundary in range(1, len(groups)):
         axes.axvline(boundary - 0.5, color="#DDDDDD", linewidth=0.8)
     axes.grid(visible=False, axis="x")
@@ -150,7 +168,7 @@ def _draw_cost(axes: "Axes", series: Sequence[Series], wording: Wording) -> None
     costs = []
     for number, one in enumerate(series):
         if one.overall is not None and one.cost is not None:
-            _errorbar(axes, [one.cost], [one.overall], number, _label(one))
+            _errorbar(axes, [one.cost], [one.overall], number, label_of(one))
             costs.append(one.cost)
     axes.set_ylim(bottom=0)
     if min(costs) > 0 and max(costs) / min(costs) > 8:
@@ -160,12 +178,17 @@ def _draw_cost(axes: "Axes", series: Sequence[Series], wording: Wording) -> None
         axes.set_xlim(0, 1.15 * max(*costs, 1.0))
 
 
-def log_axis(axes: "Axes") -> None:
-    """Make the horizontal axis logarithmic, with plain numbers: an SVG keeps text, and so would show raw math."""
+def log_axis(axes: "Axes", *, between: bool = True) -> None:
+    """Make the horizontal axis logarithmic, with plain numbers: an SVG keeps text, and so would show raw math.
+
+    Args:
+        axes: whose axis.
+        between: number the threes between the powers of ten too.
+    """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if between else (1,)))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.12g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
 

@@ -45,6 +45,15 @@ def test_many_systems_and_empty_groups(count: int, tmp_path: Path) -> None:
     assert f"system {count - 1}" in words(svg)
 
 
+def test_many_systems_have_rows_in_their_order_with_panels_for_groups_and_cost(tmp_path: Path) -> None:
+    many = [series(f"system {number}", number, 10.0**number) for number in range(1, 11)]
+    text = words(plot_comparison(many, WORDING, tmp_path / "plot")[0])
+    places = [text.index(f"system {number}") for number in (2, 3, 9, 10)]
+    assert places == sorted(places)
+    for word in ("F1 (%)", "multi-hop", "temporal", "tokens per question", "of two lines"):
+        assert word in text
+
+
 def test_colours_and_markers_tell_systems_apart() -> None:
     """A colour repeats only with another marker."""
     looks = {(PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]) for number in range(30)}
