@@ -114,6 +114,11 @@ class AnsweringPace(Pace):
         self._answered += 1
         self._answer_seconds += seconds
 
+    def found(self) -> None:
+        """Count a question all calls of which were found in the cache; it says nothing about those that are asked."""
+        self.skip(1)
+        self._retrieved = max(self._retrieved - 1, 0)
+
     def seconds_left(self) -> float | None:
         """See :meth:`Pace.seconds_left`."""
         done = self._retrieve_seconds + self._answer_seconds - self._work_before

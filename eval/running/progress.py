@@ -97,8 +97,16 @@ class RunProgress:
 
     def answered(self, seconds: float) -> None:
         """Count an answered question."""
-        self.questions.answered(seconds)
+        if self._all_from_cache():
+            self.questions.found()
+        else:
+            self.questions.answered(seconds)
         self.show()
+
+    def _all_from_cache(self) -> bool:
+        """Whether the backbone has made no call yet: a resumed run first finds the replies that it had."""
+        traffic = self.shown.traffic()
+        return 0 < traffic.calls == traffic.cache_hits
 
     def loaded(self, seconds: float) -> None:
         """The embedder's model is there: rates count from now."""

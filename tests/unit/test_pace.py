@@ -8,7 +8,7 @@ import pytest
 from eval.cli.counting import duration
 from eval.cli.terminal import Stages, console
 from eval.running.pace import AnsweringPace, WritingPace
-from eval.running.progress import DisplayState, LineProgress, RunTotals, TrafficSince
+from eval.running.progress import DisplayState, LineProgress, RunProgress, RunTotals, TrafficSince
 
 
 class Clock:
@@ -166,6 +166,26 @@ def test_loading_is_no_part_of_rates_and_time_left(capsys: pytest.CaptureFixture
     assert said[0] == "rag on sample: 0/12 turns, 0/5 questions, loading minilm"
     assert "loaded minilm in 30.0 s" in said
     assert "rag on sample: 3/12 turns, 0/5 questions, writing: 18 s left" in said
+
+
+def test_answers_found_in_the_cache_do_not_make_the_others_look_fast() -> None:
+    """124 of 199 were found in two seconds, and for twelve minutes three seconds were left."""
+    clock, calls = Clock(), [0, 0]
+    shown = DisplayState("rag on sample", lambda: TrafficSince(calls[0], 0, 0, calls[1]), "", clock)
+    progress = RunProgress(RunTotals(turns=1, questions=199), shown)
+    for _ in range(124):
+        clock.now += 0.01
+        calls[0] += 1
+        calls[1] += 1
+        progress.retrieved(0.01)
+        progress.answered(0.01)
+    assert progress.questions.done == 124 and progress.time_left(progress.questions) == ""
+    for _ in range(5):
+        clock.now += 10
+        calls[0] += 1
+        progress.retrieved(0.01)
+        progress.answered(10.0)
+    assert progress.questions.seconds_left() == pytest.approx(700, rel=0.05)
 
 
 def test_calls_are_shown_while_no_turn_and_no_question_ends(
