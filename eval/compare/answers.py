@@ -33,20 +33,23 @@ def show_answers(systems: Sequence[NamedRun], count: int) -> None:
     """Print the first questions that all systems on the same data answered, in the order of their ids.
 
     Args:
-        systems: the runs; those without answers (exported summaries) are left out.
+        systems: the runs; those without answers (exported summaries, runs that only retrieved) are left out.
         count: questions to print of each data.
     """
-    groups = _by_data([system for system in systems if count and _answered(system.path)])
+    groups = _by_data([system for system in systems if count and _answered(system)])
     listed = [(group[0].run.dataset, lines) for group in groups if (lines := list(_lines(group, count)))]
     for place, (dataset, lines) in enumerate(listed):
         begin, on = "" if place else "\n", f" on {dataset}" if len(listed) > 1 else ""
         console().print(f"{begin}Some of the answers{on}\n", style="bold", highlight=False, markup=False)
         for line in lines:
             console().print(line, highlight=False, markup=False)
+    if count and not listed:
+        console().print("no answers to show: no question was answered by all the runs that hold answers")
 
 
-def _answered(path: Path) -> bool:
-    return all((path / name).is_file() for name in ("answers.jsonl", "references.jsonl"))
+def _answered(system: NamedRun) -> bool:
+    files = ("answers.jsonl", "references.jsonl")
+    return not system.run.retrieval_only and all((system.path / name).is_file() for name in files)
 
 
 def _by_data(systems: Sequence[NamedRun]) -> list[list[NamedRun]]:

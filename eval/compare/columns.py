@@ -42,7 +42,11 @@ def answer_columns() -> tuple[ComparisonColumn, ...]:
             ANSWERABLE, 1, "token F1 without the questions that have no answer (LoCoMo: category 5), percent"
         ),
         *(_column(metric) for metric in listed(retrieval=False)),
-        ComparisonColumn("abstain", 1, "questions without an answer that were declined, percent"),
+        ComparisonColumn(
+            "abstain",
+            1,
+            'questions without an answer that were declined ("not mentioned", "no information available"), percent',
+        ),
     )
 
 

@@ -51,12 +51,19 @@ def prompts_of(record: Mapping[str, Any]) -> str:
         ``AUTHORS``; ``OTHER`` where the text of some answer prompt is not the one that its reader has now, because it
         was reworded since or set for the run; otherwise an empty text, also where the reader's texts are not here.
     """
-    config = record["config"]
-    if wants_authors(config):
+    if wants_authors(record["config"]):
         return AUTHORS
-    shipped = _shipped(str((config.get("reader") or {}).get("prompt_set", "")))
-    reworded = any(shipped.get(role) != digest for role, digest in answer_prompts(record).items())
-    return OTHER if shipped and reworded else ""
+    return OTHER if reworded_roles(record) else ""
+
+
+def reworded_roles(record: Mapping[str, Any]) -> list[str]:
+    """The reader's roles whose answer prompt is not the text that a run was asked with; none where the texts are gone.
+
+    Args:
+        record: ``run.json`` of a run that was not asked with authors' prompts.
+    """
+    shipped = _shipped(str((record["config"].get("reader") or {}).get("prompt_set", "")))
+    return [role for role, digest in answer_prompts(record).items() if shipped and shipped.get(role) != digest]
 
 
 def answer_prompts(record: Mapping[str, Any]) -> dict[str, str]:

@@ -9,7 +9,7 @@ to them alone.
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -297,6 +297,8 @@ class Checker:
         if not has_node(config, parent):
             guess = did_you_mean(key, setting_names(config))
             return f"{text}: there is no {parent}{guess}\n`memsys run --cfg job` shows every setting"
+        if _is_role_setting(parent, name) and takes_new_key(config, key):
+            return f"{text}: {parent} leaves {name} at its default; to set it, write +{text}"
         part = key.partition(".")[0]
         inside = list(setting_names(config[part], part))
         beside = [each.rpartition(".")[2] for each in inside if each.rpartition(".")[0] == parent]
@@ -305,6 +307,13 @@ class Checker:
         if close:
             return f"{text}: {parent} has no setting {name}; did you mean {' or '.join(close)}?"
         return f"{text}: {parent} has no setting {name}; there are {', '.join(beside) or 'none'}"
+
+
+def _is_role_setting(parent: str, name: str) -> bool:
+    """Whether a setting is one that every role may have and a YAML need not name, such as the file of its prompt."""
+    from memsys.llm.roles import RoleSettings
+
+    return parent.split(".")[-2:-1] == ["roles"] and name in {each.name for each in fields(RoleSettings)}
 
 
 def _needs_keys(override: Any, checker: Checker) -> bool:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from eval.inspect_data import read_config
+from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import OWN
+from eval.metrics.locomo import ADVERSARIAL as LOCOMO_ADVERSARIAL
 from eval.recorded.rows import Recorded
 from eval.runs.records import ReferenceRecord
 from memsys.errors import DataError
@@ -111,7 +113,8 @@ def own_questions(rows: Sequence[Recorded], *, apart: bool = False) -> QuestionS
 
     Each conversation of the file is one; rows that name none are one together. Its checksum is that of the questions,
     not of the file, which holds a system's answers as well: two systems that were asked the same have the same data.
-    That is why a question counts whose answer is missing.
+    That is why a question counts whose answer is missing. Questions of the category ``adversarial`` have no answer:
+    their gold is empty, or the file's own words for a refusal.
 
     Args:
         rows: with ids that are unique in the file, see :func:`with_own_ids`.
@@ -126,22 +129,23 @@ def own_questions(rows: Sequence[Recorded], *, apart: bool = False) -> QuestionS
     found: dict[str, RecordedQuestion] = {}
     for row in asked:  # the first one counts, and an answered one before others
         question_id = row.question_id or row.question
-        if question_id is None or row.gold is None:
+        if question_id is None or (row.gold is None and not _unanswerable(row)):
             raise DataError(
                 f"{row.where}: without a data set (--dataset) a row needs a question and its gold answer; it lacks "
-                f"{'the gold' if question_id else 'the question'}; write it, or leave the row out"
+                f"{'the gold' if question_id else 'the question'}; write it, or leave the row out (one that has no "
+                f"answer needs none where its category is {ADVERSARIAL})"
             )
         record = ReferenceRecord(
             question_id=question_id,
             conversation_id=row.conversation or (question_id if apart else OWN),
             category=numbers[row.category or ""],
-            answers=list(row.gold),
+            answers=list(row.gold or ()),
             adversarial_answer=None,
             evidence=[],
             unresolved_evidence=[],
             evidence_texts=[],
             extra={"category_name": row.category} if row.category else {},
-            kind=f"category_{row.category}" if row.category else UNCATEGORISED,  # a 5 need not be what it is in LoCoMo
+            kind=_kind(row),
         )
         first = found.setdefault(question_id, RecordedQuestion(row.question or "", record))
         if _is_other(first.text, row.question or ""):
@@ -152,6 +156,17 @@ def own_questions(rows: Sequence[Recorded], *, apart: bool = False) -> QuestionS
     conversations = tuple(dict.fromkeys(one.conversation_id for one in found.values()))
     digest = _checksum(found.values())
     return QuestionSet(OWN, digest, tuple(found.values()), conversations, {"source": OWN, "notes": {}})
+
+
+def _unanswerable(row: Recorded) -> bool:
+    return row.category == ADVERSARIAL
+
+
+def _kind(row: Recorded) -> str:
+    """Kind of a question by the category that its file names; a number need not be what it is in LoCoMo."""
+    if _unanswerable(row):
+        return ADVERSARIAL
+    return f"category_{row.category}" if row.category else UNCATEGORISED
 
 
 def _is_other(first: str, second: str) -> bool:
@@ -191,10 +206,14 @@ def with_own_ids(rows: Sequence[Recorded]) -> list[Recorded]:
 def number_categories(names: Set[str]) -> dict[str, int]:
     """Number the categories of a file: a number as it is, names in alphabetical order beyond those of other data sets.
 
-    Two names never share a number.
+    ``adversarial`` has LoCoMo's number, by which its rules go, unless it is that of another category here. Two names
+    never share a number.
     """
     numbers = {name: int(name) for name in names if _NUMBER.fullmatch(name)}
     taken = set(numbers.values())
+    if ADVERSARIAL in names and LOCOMO_ADVERSARIAL not in taken:
+        numbers[ADVERSARIAL] = LOCOMO_ADVERSARIAL
+        taken.add(LOCOMO_ADVERSARIAL)
     for place, name in enumerate(sorted(names)):
         if name not in numbers:
             numbers[name] = next(free for free in count(_FIRST_OWN + place) if free not in taken)

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.terminal import complain, console, say
+from eval.configs.answer_prompts import reworded_roles
+from eval.configs.prompt_choice import wants_authors
 from eval.running.progress import RunTotals
 from eval.running.recording import reference_records, updates_records
 from eval.runs.memory_code import memory_code
@@ -37,6 +39,19 @@ def note_changed_code(directory: RunDirectory, identity: Mapping[str, Json], mem
         say(
             f"warning: the source of memory={memory.name} has changed since {directory.path} was made, whose answers "
             "are kept; to run it anew, delete that folder or name another with run_dir=",
+            style="yellow",
+        )
+
+
+def note_changed_prompts(directory: RunDirectory) -> None:
+    """Say that a complete run was asked with other answer prompts than those that its reader has now."""
+    stored = directory.stored_record()
+    if stored is None or not stored.get("config") or wants_authors(stored["config"]):
+        return
+    if roles := reworded_roles(stored):
+        say(
+            f"warning: the answer prompt of {', '.join(roles)} is not the one that {directory.path} was made with, "
+            "whose answers are kept; to run it anew, delete that folder or name another with run_dir=",
             style="yellow",
         )
 

@@ -13,7 +13,15 @@ from eval.cli.terminal import announced, complain, console, say, stage
 from eval.loaders.contract import LoadedData
 from eval.loaders.kinds import kind_of
 from eval.running.budgets import check_prices
-from eval.running.completeness import check_prompt_files, check_resumed, finished, note_changed_code, run_totals, whole
+from eval.running.completeness import (
+    check_prompt_files,
+    check_resumed,
+    finished,
+    note_changed_code,
+    note_changed_prompts,
+    run_totals,
+    whole,
+)
 from eval.running.faults import first_fault
 from eval.running.loading import Loading, tell_when_loaded
 from eval.running.models import (
@@ -73,6 +81,7 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
         if finished(directory, identity) and whole(directory, data.samples, plan.mode):
             check_prompt_files(directory, plan.settings)
             console().print(f"{path}: complete, nothing to run", highlight=False)
+            note_changed_prompts(directory)
             note_evaluation(plan, directory)
             complete = True
         else:

@@ -28,6 +28,8 @@ from memsys.seeding import generator
 
 #: Differences up to this count as none.
 TIE = 1e-9
+#: Level of a test.
+LEVEL = 0.05
 #: Sign patterns that are visited one by one.
 EXACT = 2**16
 
@@ -41,7 +43,8 @@ class PairedComparison:
         interval: cluster t interval of the difference; ``None`` with fewer than two units.
         p_value: two-sided paired randomisation test; ``None`` with fewer than two units.
         wins: questions on which A scores higher; ``ties`` and ``losses`` alike.
-        detectable: smallest true difference found with 80 % power at level 5 %; ``None`` with fewer than two units.
+        detectable: smallest true difference found with 80 % power at level 5 %; ``None`` with fewer than six units,
+            with which the test finds none.
         questions: number of questions compared.
     """
 
@@ -109,7 +112,7 @@ def _drawn_signs(count: int, resamples: int, seed: int) -> Floats:
 
 
 def minimum_detectable_difference(
-    differences: MetricScores, mean: MeanRule = MICRO, *, alpha: float = 0.05, power: float = 0.8
+    differences: MetricScores, mean: MeanRule = MICRO, *, alpha: float = LEVEL, power: float = 0.8
 ) -> float | None:
     """Smallest true difference a two-sided test at ``alpha`` finds with probability ``power``.
 
@@ -120,6 +123,12 @@ def minimum_detectable_difference(
     if error is None:
         return None
     return (t_quantile(1 - alpha / 2, error.freedom) + t_quantile(power, error.freedom)) * error.value
+
+
+def _can_find(differences: MetricScores) -> bool:
+    """Whether the randomisation test has enough units for any p-value below :data:`LEVEL`: of n it has 2^n patterns."""
+    _, units = resampling_units(differences.conversations)
+    return bool(len(units)) and 2.0 ** -int(units.max()) < LEVEL
 
 
 def win_tie_loss(differences: Floats, tolerance: float = TIE) -> tuple[int, int, int]:
@@ -148,7 +157,7 @@ def compare_paired(
         wins=wins,
         ties=ties,
         losses=losses,
-        detectable=minimum_detectable_difference(differences, mean),
+        detectable=minimum_detectable_difference(differences, mean) if _can_find(differences) else None,
         questions=len(differences.values),
     )
 

@@ -36,7 +36,8 @@ PAIR_LEGEND = (
     f"over the declared family, which is the tests of the protocol's primary metric; {EXPLORATORY} any other metric: "
     "exploratory, not corrected",
     f"{BY_QUESTION} only one conversation: tested over its questions, which says nothing about other conversations",
-    "detect: smallest true difference found with 80 % power at level 5 %",
+    "detect: smallest true difference found with 80 % power at level 5 %; none with fewer than six conversations, of "
+    "which no p is below 5 %",
     "differ in: what besides the memory is not the same in the two runs; the difference is then not the memory's alone",
 )
 

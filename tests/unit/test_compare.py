@@ -292,6 +292,12 @@ def test_answers_are_shown_beside_the_gold_answer(
             (folder / f"{file}.jsonl").write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows))
         systems.append(NamedRun(name, folder, run))
     systems.append(NamedRun("a summary without answers", tmp_path, run))
+    searched = tmp_path / "searched"
+    searched.mkdir()
+    for file in ("answers", "references"):
+        (searched / f"{file}.jsonl").write_text("")
+    retrieved = stored(tmp_path, mode="retrieval_only")
+    systems.append(NamedRun("a run that only retrieved", searched, retrieved))
     show_answers(systems, 1)
     assert capsys.readouterr().out.splitlines() == [
         "", "Some of the answers", "",
@@ -343,13 +349,13 @@ def test_answers_to_other_data_with_the_same_ids_are_a_list_of_their_own(
     ]  # fmt: skip
 
 
-def test_without_a_question_that_all_answered_no_answers_are_announced(
+def test_without_a_question_that_all_answered_it_is_said_that_no_answers_are_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The heading stood there with nothing below it."""
     apart = [_answering(tmp_path, name, "a", {name: ("Capital of France?", "Paris")}) for name in ("rag", "amem")]
     show_answers(apart, 3)
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == "no answers to show: no question was answered by all the runs that hold answers\n"
     other = _answering(tmp_path, "clag", "b", {"q1": ("Who wrote Hamlet?", "Shakespeare")})
     show_answers([*apart, other], 3)
     assert capsys.readouterr().out.splitlines()[:4] == ["", "Some of the answers", "", " Who wrote Hamlet?"]

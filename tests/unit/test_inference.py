@@ -258,7 +258,17 @@ def test_compare_paired_collects_everything() -> None:
     assert result.interval is not None
     assert result.interval.units == 3
     assert result.p_value is not None
-    assert result.detectable is not None
+    assert result.detectable is None  # of three conversations no p-value is below 0.25
+
+
+@pytest.mark.parametrize(("conversations", "found"), [(2, False), (5, False), (6, True)])
+def test_a_detectable_difference_needs_conversations_enough_for_a_small_p_value(
+    conversations: int, found: bool
+) -> None:
+    """Three conversations with the same difference had a detectable difference of 0.0 beside a p-value of 0.25."""
+    result = compare_paired(one_per_conversation([0.1 * (number + 1) for number in range(conversations)]))
+    assert (result.detectable is not None) == found
+    assert result.p_value == pytest.approx(2.0 ** (1 - conversations))
 
 
 def test_same_call_same_result() -> None:

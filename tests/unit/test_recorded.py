@@ -512,6 +512,8 @@ def test_no_two_categories_share_a_number() -> None:
     assert number_categories({"102", "food"}) == {"102": 102, "food": 103}
     assert number_categories({"b", "a", "4"}) == {"4": 4, "a": 102, "b": 103}
     assert number_categories({"9" * 30}) == {"9" * 30: 101}
+    assert number_categories({"adversarial", "a"}) == {"adversarial": 5, "a": 101}
+    assert number_categories({"adversarial", "5"}) == {"adversarial": 102, "5": 5}
 
 
 def test_a_category_of_ones_own_is_no_category_of_locomo(tmp_path: Path) -> None:
@@ -523,6 +525,27 @@ def test_a_category_of_ones_own_is_no_category_of_locomo(tmp_path: Path) -> None
     write_run(imported, tmp_path / "run", Origin(system="sys"), "clag")
     assert [(one.category, one.reference.kind) for one in imported.questions] == [(5, "category_5")]
     assert not load_json(tmp_path / "run" / "judgements" / "recorded-x.json")["adversarial"]
+
+
+def test_a_question_of_ones_own_may_have_no_answer(tmp_path: Path) -> None:
+    """Its row was refused without gold, and with gold in words declining was a wrong answer."""
+    said = ("Bob", "Not mentioned in the conversation", "No information available", "In May")
+    rows = [
+        {"question": f"Q{number}?", "prediction": reply, "category": "adversarial", "gold": []}
+        for number, reply in enumerate(said)
+    ]
+    rows[0] |= {"category": "people", "gold": "Bob"}
+    rows[2] |= {"gold": "Not answerable"}
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    run = tmp_path / "out" / "mine"
+    assert main(["import", str(tmp_path / "a.json"), "--as", str(run), "--dataset", "own"]) == 0
+    scored = {row.question_id: row for row in score_run(run)}
+    assert [(row.category, row.kind) for row in scored.values()] == [
+        (102, "category_people"),
+        *[(5, "adversarial")] * 3,
+    ]
+    assert [row.metrics["abstained"] for row in scored.values()] == [0.0, 1.0, 1.0, 0.0]
+    assert [row.metrics["f1_set"] is None for row in scored.values()] == [False, True, False, True]
 
 
 def test_a_run_folder_is_scored_and_says_what_it_lacks(tmp_path: Path) -> None:

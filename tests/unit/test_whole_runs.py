@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from eval.configs import answer_prompts
 from eval.running.composed import compose_plan
 from eval.running.experiment import RunResult, run_experiment
 from eval.runs.files import read_json_lines
@@ -110,6 +111,23 @@ def test_a_whole_run_is_not_that_of_another_prompt(server: StubServer, tmp_path:
         start(server, tmp_path, chosen)
     prompt.write_text("From $context answer: $question")
     assert start(server, tmp_path, chosen).complete
+
+
+def test_a_whole_run_says_that_an_answer_prompt_has_changed(
+    server: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Texts of a reader's folder are in no setting: the same command showed the answers to the former ones."""
+    texts = tmp_path / "texts"
+    shutil.copytree(answer_prompts.PROMPTS, texts)
+    monkeypatch.setattr(answer_prompts, "PROMPTS", texts)
+    monkeypatch.setattr(answer_prompts, "_shipped", answer_prompts._shipped.__wrapped__)
+    assert start(server, tmp_path).complete
+    assert start(server, tmp_path).complete
+    assert "answer prompt" not in capsys.readouterr().out
+    for text in texts.glob("*/default.txt"):
+        text.write_text("Answer from $context: $question")
+    assert start(server, tmp_path).complete
+    assert "warning: the answer prompt of default is not the one" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("role", ["reader.roles.default", "memory.roles.analyse"])
