@@ -77,11 +77,6 @@ def along_first_component(vectors: Vectors, *, cap: int) -> Cutting:
     return ordered([order[start : start + cap] for start in range(0, len(order), cap)])
 
 
-def linkage_parts(vectors: Vectors, *, parts: int) -> Cutting:
-    """Cut rows ``(n, d)`` into at most ``parts`` by average linkage of cosine distances."""
-    return linkage_cuttings(cosines_between(vectors), (parts,))[0]
-
-
 def linkage_cuttings(cosines: Floats, counts: Sequence[int]) -> list[Cutting]:
     """Cut rows of known cosines ``(n, n)`` into at most so many parts, for each of the counts, by one linkage."""
     if len(cosines) < 2:

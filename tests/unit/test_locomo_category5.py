@@ -13,7 +13,7 @@ HEADER = "question_id\treader_a\treader_b\tcode\tperson\tnote\n"
 
 
 def audited(a: str, b: str) -> AuditedQuestion:
-    return AuditedQuestion(f"{a}{b}", a, b, a, False, "")
+    return AuditedQuestion(f"{a}{b}", a, b, a, "")
 
 
 def test_every_disagreement_is_decided_and_noted() -> None:
@@ -42,7 +42,7 @@ def test_a_person_overrules_the_readers(tmp_path: Path) -> None:
     path = tmp_path / "audit.tsv"
     path.write_text(HEADER + "conv-1:q000\tfine\tfine\tfine\tanswerable\t\n")
     question = read_category5(path)["conv-1:q000"]
-    assert (question.code, question.verdict, question.by_person) == ("answerable", "unsound", True)
+    assert (question.code, question.verdict) == ("answerable", "unsound")
 
 
 @pytest.mark.parametrize(
