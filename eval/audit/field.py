@@ -11,7 +11,7 @@ from statistics import median, stdev
 from eval.audit.config import AuditConfig
 from eval.audit.readings import COUNTING_TEXT, JUDGE, RunReading, all_readings, applies, estimate, values
 from eval.audit.scores import ScoredRun, cache_path
-from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.locomo import CATEGORY_5
 from eval.runs.files import write_atomic
 from eval.scoring.inference import LEVEL, t_quantile
 
@@ -184,7 +184,7 @@ def _found(run: ScoredRun) -> Row:
 
 def _few_of_five(run: ScoredRun) -> int:
     """Questions of category 5 in a file that is otherwise without: the two that have an answer slip in."""
-    count = sum(answer.category == ADVERSARIAL for answer in run.answers) if run.entry.dataset == "locomo" else 0
+    count = sum(answer.category == CATEGORY_5 for answer in run.answers) if run.entry.dataset == "locomo" else 0
     return count if count < 10 else 0
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from eval.audit.config import AuditConfig
 from eval.loaders.label_problems import LABEL_PROBLEM, answer_is_doubtful
-from eval.metrics.locomo import ADVERSARIAL, abstains
+from eval.metrics.locomo import CATEGORY_5, abstains
 from eval.metrics.registry import find_metric
 from eval.metrics.resources import wordnet
 from eval.metrics.text import squad_tokens
@@ -260,7 +260,7 @@ def _scores(metrics: Sequence[str], prediction: str, answers: Sequence[str], cat
 def _score(metric: str, prediction: str, answers: tuple[str, ...], category: int) -> float | None:
     """Systems often give the same answer to a question; METEOR and ROUGE are slow."""
     known = find_metric(metric)
-    if known.rule is not None and category > ADVERSARIAL:
+    if known.rule is not None and category > CATEGORY_5:
         return None  # LoCoMo's rules are for its own categories
     return score_answer(known, prediction, answers, category)
 

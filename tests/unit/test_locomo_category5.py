@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.loaders.locomo import ADVERSARIAL, LocomoConfig
+from eval.loaders.locomo import LocomoConfig
 from eval.loaders.locomo_category5 import CODES, AuditedQuestion, agreement, read_category5
+from eval.metrics.locomo import CATEGORY_5
 from memsys.errors import DataError
 
 HEADER = "question_id\treader_a\treader_b\tcode\tperson\tnote\n"
@@ -69,7 +70,7 @@ def test_without_the_file_nothing_is_audited(tmp_path: Path) -> None:
 @pytest.mark.real_data
 def test_the_audit_names_every_adversarial_question_of_the_published_file(locomo_file: Path) -> None:
     samples = LocomoConfig(path=str(locomo_file)).load().samples
-    asked = {each.question_id for sample in samples for each in sample.questions if each.category == ADVERSARIAL}
+    asked = {each.question_id for sample in samples for each in sample.questions if each.category == CATEGORY_5}
     assert asked == set(read_category5())
     extra = {key: each.extra for sample in samples for key, each in sample.references.items()}
     assert all(extra[question_id]["adversarial_audit"] in CODES for question_id in asked)
