@@ -30,7 +30,7 @@ from eval.running.plan import Plan
 from eval.runs.files import disk_error
 from eval.runs.rundir import CallFolder
 from eval.serve import plan_of
-from memsys.embedding.contract import CountsTokens
+from memsys.embedding.contract import PaidPerToken
 from memsys.errors import ConfigError
 from memsys.proxy.clients import ProxyClient, ProxyScope
 from memsys.proxy.server import ProxyParts, ProxyServer, ProxySettings
@@ -152,7 +152,7 @@ async def serve(plan: Plan, settings: ProxySettings, folder: Path, record: Proxy
         backbones = await open_backbones(plan, directory, stack, meters)
         assert backbones is not None and plan.backbone is not None
         embedder = embedder_for(plan)
-        if isinstance(embedder, CountsTokens):
+        if isinstance(embedder, PaidPerToken):
             embedder = PaidEmbedder(embedder, embeddings.add_paid, meters.embedder)
         parts = ProxyParts(plan.backbone.name, backbones.main.bind, embedder, embeddings.note, failures.note)
         proxy = await stack.enter_async_context(ProxyServer(parts, settings))

@@ -113,7 +113,7 @@ class HostedEmbedder(BatchingEmbedder):
         return {**super().statistics(), "truncated": self._server.truncated, "tokens": self._server.tokens.total}
 
     def paid(self, texts: Sequence[str]) -> int:
-        """See :class:`~memsys.embedding.contract.CountsTokens`."""
+        """See :class:`~memsys.embedding.contract.PaidPerToken`."""
         return self._server.tokens.take(texts)
 
 
