@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -25,6 +24,7 @@ from eval.runs.records import ReferenceRecord
 from eval.scoring.answers import gold_answers, score_answer
 from eval.scoring.labels import doubtful_adversarial
 from eval.scoring.rows import DIGITS
+from memsys.cores import usable_cores
 
 #: Raised when the same file would give other values.
 VERSION = 3
@@ -137,7 +137,7 @@ def _load_corpora(metrics: Sequence[str]) -> None:
 
 def default_workers() -> int:
     """Processes to use: the cores that this process may use, four at the most."""
-    return min(4, len(os.sched_getaffinity(0)))
+    return min(4, usable_cores())
 
 
 def cache_path(entry: CatalogueEntry, config: AuditConfig, cache: Path, kind: str = "scores") -> Path:
