@@ -23,7 +23,7 @@ from eval.runs.files import write_atomic
 from eval.runs.records import ReferenceRecord
 from eval.scoring.answers import gold_answers, score_answer
 from eval.scoring.labels import doubtful_adversarial
-from eval.scoring.rows import DIGITS
+from eval.scoring.rows import STORED_DECIMALS
 from memsys.cores import usable_cores
 
 #: Raised when the same file would give other values.
@@ -253,7 +253,7 @@ def _scores(metrics: Sequence[str], prediction: str, answers: Sequence[str], cat
     if not answers:
         return {}
     found = {name: _score(name, prediction, tuple(answers), category) for name in metrics}
-    return {name: round(value, DIGITS) for name, value in found.items() if value is not None}
+    return {name: round(value, STORED_DECIMALS) for name, value in found.items() if value is not None}
 
 
 @lru_cache(maxsize=1 << 18)

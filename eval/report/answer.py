@@ -7,6 +7,7 @@ from typing import Any, get_args
 from eval.funnel.stages import run_protocol
 from eval.metrics.registry import is_share
 from eval.report.groups import Scored, scored
+from eval.report.scores import PAGE_DECIMALS
 from eval.report.verdict import Side, verdict
 from eval.scoring.protocols import Adversarial
 from eval.scoring.several import Several, SystemDifference, compare_all, tiers
@@ -17,8 +18,6 @@ from eval.tables.stored import StoredRun
 from eval.tables.terms import unlike_settings
 from memsys.vocabulary import Json
 
-#: Decimals of figures in the page's data.
-DIGITS = 4
 #: Category 5 is left out unless the reader of the page says otherwise.
 FIVES: tuple[Adversarial, ...] = ("exclude", *(way for way in get_args(Adversarial) if way != "exclude"))
 
@@ -115,11 +114,14 @@ def _setting(found: Scored, group: RunGroup, board: Board, metric: str, five: st
 def _figures(several: Several, *, share: bool) -> list[Json]:
     """Mean of each system with the ends of its interval; those of a share are shown from 0 to 100."""
     return [
-        [round(mean, DIGITS), *(round(min(100.0, max(0.0, end)) if share else end, DIGITS) for end in ends or ())]
+        [
+            round(mean, PAGE_DECIMALS),
+            *(round(min(100.0, max(0.0, end)) if share else end, PAGE_DECIMALS) for end in ends or ()),
+        ]
         for mean, ends in zip(several.means, several.intervals, strict=True)
     ]
 
 
 def _difference(one: SystemDifference) -> Json:
-    rounded = [None if value is None else round(value, DIGITS) for value in (one.value, one.low, one.high)]
+    rounded = [None if value is None else round(value, PAGE_DECIMALS) for value in (one.value, one.low, one.high)]
     return [one.first, one.second, *rounded, one.p_value, one.gained, one.lost, one.separated]

@@ -17,7 +17,7 @@ from memsys.index.settings import IndexSettings, chosen_index
 
 IndexDevice = Literal["cpu", "gpu"]
 
-#: Scores that agree to this many decimals are ties, which go to the older item.
+#: Scores, distances and gains that agree to this many decimals are ties, which go to the older item.
 SCORE_DECIMALS = 6
 #: Candidates this close to the last place are compared exactly; far above the rounding error of float32 sums.
 _MARGIN = 1e-5

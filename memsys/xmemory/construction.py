@@ -9,6 +9,7 @@ from memsys.episodes.extraction import EpisodeStatements, extract_by_prediction,
 from memsys.episodes.narrating import Story
 from memsys.episodes.nodes import Episode, Fact
 from memsys.episodes.writing import EpisodeDraft, EpisodeWriter, PendingExtraction
+from memsys.index.vector import SCORE_DECIMALS
 from memsys.protocol import Parts
 from memsys.xmemory.config import XMemoryConfig
 from memsys.xmemory.naming import Summary, summarise
@@ -68,7 +69,11 @@ class HierarchyConstruction:
         rules, index = self._config.semantic_rules, self._store.fact_index
         vector = (await self._parts.embedder.embed([episode.headline]))[0]
         found = index.search(vector, rules.max_known, least=rules.min_cos)
-        known = [self._store.facts[fact_id].text for fact_id, cosine in found if round(cosine, 6) >= rules.min_cos]
+        known = [
+            self._store.facts[fact_id].text
+            for fact_id, cosine in found
+            if round(cosine, SCORE_DECIMALS) >= rules.min_cos
+        ]
         return await extract_by_prediction(self._parts.llm, self._roles, episode, known, key)
 
     async def _store_facts(self, episode: Episode, statements: Sequence[str]) -> None:
@@ -93,7 +98,7 @@ class HierarchyConstruction:
         if not index.may_exceed(vector, least):
             return False
         closest = index.search(vector, 1, least=least)
-        return bool(closest) and round(closest[0][1], 6) > least
+        return bool(closest) and round(closest[0][1], SCORE_DECIMALS) > least
 
     def _arrange(self, fact_ids: Sequence[str]) -> None:
         """Put new facts into themes, and split and merge what they ask for."""

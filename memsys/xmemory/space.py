@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
 from memsys.index.ranking import near_highest
+from memsys.index.vector import SCORE_DECIMALS
 from memsys.xmemory.objective import Bell, Floats, balance, objective, semantic_score
 from memsys.xmemory.products import CentroidProducts, Products
-
-#: Similarities, scores and gains are compared rounded to this many decimals; ties go to the older.
-DECIMALS = 6
 
 Rows = NDArray[np.int64]
 
@@ -133,13 +131,13 @@ class ThemeSpace:
         wide = vector.astype(np.float64)
         direction = wide / (float(np.sqrt(np.einsum("i,i->", wide, wide))) or 1.0)
         rows = self._top(self._with_all(direction), 1)
-        cosines = np.round(self._to(direction, rows), DECIMALS)
+        cosines = np.round(self._to(direction, rows), SCORE_DECIMALS)
         best = int(cosines.argmax())
         return self._ids[rows[best]], float(cosines[best])
 
     def cosine(self, one: str, other: str) -> float:
         """Return the cosine of two themes' centroids, rounded."""
-        return round(_dot(self._directions[self._row_of[one]], self._directions[self._row_of[other]]), DECIMALS)
+        return round(_dot(self._directions[self._row_of[one]], self._directions[self._row_of[other]]), SCORE_DECIMALS)
 
     def similar(self, theme_id: str, least: float, count: int | None) -> list[str]:
         """Return the themes whose centroids have at least this cosine with a theme's, best first, at most ``count``."""
@@ -158,7 +156,7 @@ class ThemeSpace:
             rows = np.flatnonzero(np.isfinite(near) & (near >= least - self._products.margin - _ROUNDING))
             if count is not None and len(rows) > count:
                 rows = rows[self._top(near[rows], count)]
-        cosines = np.round(self._to(self._directions[row], rows), DECIMALS)
+        cosines = np.round(self._to(self._directions[row], rows), SCORE_DECIMALS)
         found = np.flatnonzero(cosines >= least)
         order = found[np.argsort(-cosines[found], kind="stable")][:count]
         return [(self._ids[rows[place]], float(cosines[place])) for place in order]
