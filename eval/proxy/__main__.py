@@ -20,7 +20,7 @@ from pathlib import Path
 from eval.cli.commands import EXIT_DONE, explains_errors, program, start, terminated_as_interrupted
 from eval.cli.places import check_folder
 from eval.cli.terminal import say
-from eval.configs.overrides import tell_repeated
+from eval.configs.overrides import report_repeated
 from eval.configs.presets import make_preset
 from eval.proxy.ledger import EmbeddingLedger, FailureLedger, summary
 from eval.proxy.record import ProxyRecord, check_folder_is_ours, make_record, read_record, write_record
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_DONE
     logging.basicConfig(level=logging.WARNING, format=_LOG_LINE)
     _check_settings(options.overrides)
-    tell_repeated(options.overrides)
+    report_repeated(options.overrides)
     if options.out is not None:
         check_folder(options.out)
     plan = plan_of(options.overrides)

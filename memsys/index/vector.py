@@ -215,7 +215,7 @@ class VectorIndex:
         return self._exact(self._rows(ids), vector)
 
     def may_exceed(self, vector: NDArray[np.float32], cosine: float) -> bool:
-        """Tell whether an item's rounded cosine with a vector ``(dimension,)`` may be above this one.
+        """Return whether an item's rounded cosine with a vector ``(dimension,)`` may be above this one.
 
         By the lengths alone: with unit vectors none is above 1, and nothing need be searched.
         """
@@ -302,7 +302,7 @@ class VectorIndex:
         return rows[near_highest(products, k, _MARGIN)]
 
     def _without_gaps(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell of rows which of them hold an item."""
+        """Return of rows which of them hold an item."""
         if not self._gaps:
             return np.ones(len(rows), dtype=np.bool_)
         return np.array([self._row_of.get(self._ids[row]) == row for row in rows.tolist()], dtype=np.bool_)

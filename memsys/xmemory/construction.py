@@ -20,7 +20,7 @@ class HierarchyConstruction:
 
     Attributes:
         writer: describes blocks.
-        waiting: episodes whose facts are still to be won, in order.
+        waiting: episodes whose facts are still to be extracted, in order.
         counts: what happened.
         objectives: ``f`` of all themes after each stage of the last revision.
     """
@@ -63,7 +63,7 @@ class HierarchyConstruction:
         return episode.content if self._config.episode_rules.vector == "content" else episode.headline
 
     async def learn(self, waiting: Sequence[PendingExtraction]) -> None:
-        """Win and store the facts of episodes, one episode after the other: a prediction sees all facts before."""
+        """Extract and store the facts of episodes, one episode after the other: a prediction sees all facts before."""
         for each in waiting:
             new = await self._facts.learn(each, self.counts)
             self._store.link_new(new)

@@ -244,7 +244,7 @@ class ThemeSpace:
         return np.flatnonzero(near & np.isfinite(products))
 
     def _near_merged(self, nearest: Floats, direction: Floats, gone: Sequence[int]) -> Rows | None:
-        """The same for the merger of two themes, told without a pass over all; ``None`` where it cannot be.
+        """The same for the merger of two themes, found without a pass over all; ``None`` where it cannot be.
 
         The merger's centroid is a sum of both, but for a remainder that is measured: its cosine with a third theme is
         bounded by that of the one, whose products are known, and that of the other, which exceeds the floor of neither
