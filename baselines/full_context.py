@@ -53,7 +53,7 @@ class FullContextConfig:
 
     @property
     def embeds(self) -> bool:
-        """Never; see :class:`memsys.protocol.TellsEmbedding`."""
+        """Never; see :class:`memsys.protocol.DeclaresEmbedding`."""
         return False
 
     @property

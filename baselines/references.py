@@ -28,7 +28,7 @@ class NoMemoryConfig:
 
     @property
     def embeds(self) -> bool:
-        """Never; see :class:`memsys.protocol.TellsEmbedding`."""
+        """Never; see :class:`memsys.protocol.DeclaresEmbedding`."""
         return False
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
@@ -80,7 +80,7 @@ class OracleConfig:
 
     @property
     def embeds(self) -> bool:
-        """Never; see :class:`memsys.protocol.TellsEmbedding`."""
+        """Never; see :class:`memsys.protocol.DeclaresEmbedding`."""
         return False
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:

@@ -18,7 +18,7 @@ from eval.cli.terminal import console, say
 from eval.runs.files import write_atomic, write_json
 from eval.runs.folders import SUMMARIES, named_run_folders
 from eval.runs.trec import write_trec
-from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow
+from eval.scoring.rows import SCORES, SCORES_META, STORED_DECIMALS, ScoreRow
 from eval.tables.places import without_places
 from eval.tables.stored import Skipped, StoredRun, read_json, read_run
 from memsys.errors import RunDirectoryError
@@ -94,7 +94,9 @@ def _without_words(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _line(row: ScoreRow) -> bytes:
-    metrics = {name: None if value is None else round(value, DIGITS) for name, value in sorted(row.metrics.items())}
+    metrics = {
+        name: None if value is None else round(value, STORED_DECIMALS) for name, value in sorted(row.metrics.items())
+    }
     text = json.dumps({**asdict(row), "metrics": metrics}, sort_keys=True, separators=(",", ":"))
     return text.encode() + b"\n"
 

@@ -32,7 +32,7 @@ from eval.runs.folders import SUMMARIES
 from eval.runs.identity import identity_hash
 from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
 from eval.scoring.answers import gold_answers, in_known_words, score_answer
-from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow, Scores
+from eval.scoring.rows import SCORES, SCORES_META, STORED_DECIMALS, ScoreRow, Scores
 from eval.tables.stored import FLOOR
 from memsys.vocabulary import Json
 
@@ -68,7 +68,7 @@ def floor_row(policy: Policy, reference: ReferenceRecord, abstention: str) -> Sc
         scores = {name: _middle(heads[name], tails[name]) for name in heads}
     else:
         scores = _scores(floor_answer(policy, reference, abstention), reference, abstention)
-    rounded = {name: None if value is None else round(value, DIGITS) for name, value in scores.items()}
+    rounded = {name: None if value is None else round(value, STORED_DECIMALS) for name, value in scores.items()}
     return ScoreRow(reference.question_id, reference.conversation_id, reference.category, rounded, reference.kind)
 
 

@@ -47,10 +47,10 @@ def compose_and_run(arguments: Sequence[str]) -> None:
 
     from eval.configs.command_line import split
     from eval.configs.compose import compose_run
-    from eval.configs.overrides import check_command_line, check_effect, explained, tell_repeated
+    from eval.configs.overrides import check_command_line, check_effect, explained, report_repeated
 
     line = check_command_line(arguments)
-    tell_repeated(split(arguments).overrides)  # as they were written
+    report_repeated(split(arguments).overrides)  # as they were written
     config = None if line.options else compose_run(line.overrides)
     try:
         if config is not None:

@@ -115,7 +115,7 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
 
     earlier = _scored_before(run)
     score_run(run, config)
-    _tell_dropped(earlier, _scored_before(run))
+    _report_dropped(earlier, _scored_before(run))
     summary = summarise(run)
     if labels != "printed":
         summary = _under(run, summary, labels)
@@ -147,7 +147,7 @@ def _scored_before(run: Path) -> tuple[str, set[str]]:
         return "", set()
 
 
-def _tell_dropped(earlier: tuple[str, set[str]], now: tuple[str, set[str]]) -> None:
+def _report_dropped(earlier: tuple[str, set[str]], now: tuple[str, set[str]]) -> None:
     """Say which metrics the run had before and has no more: they need a model, which the default preset has not."""
     from eval.metrics.registry import METRICS
 

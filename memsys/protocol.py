@@ -102,7 +102,7 @@ class NeedsAssets(Protocol):
 
 
 @runtime_checkable
-class TellsEmbedding(Protocol):
+class DeclaresEmbedding(Protocol):
     """A config that says whether its memory ever embeds a text; without it, the embedder's model is loaded."""
 
     @property

@@ -13,7 +13,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from eval.loaders.locomo import ADVERSARIAL, LocomoConfig
+from eval.loaders.locomo import LocomoConfig
+from eval.metrics.locomo import CATEGORY_5
 from memsys.vocabulary import Question, Reference, Sample, Turn
 
 _WORD = re.compile(r"[a-z']{4,}")
@@ -60,7 +61,7 @@ def lay_out(sample: Sample, reach: int) -> Iterator[str]:
     turns = sample.conversation.turns
     rarity = Counter(word for turn in turns for word in words(turn.text))
     for question in sample.questions:
-        if question.category == ADVERSARIAL:
+        if question.category == CATEGORY_5:
             yield from entry(question, sample.references[question.question_id], turns, rarity, reach)
 
 

@@ -35,7 +35,7 @@ class Dialogue:
     messages: list[str] = field(default_factory=list)
 
     def ends_before(self, unit: Unit) -> bool:
-        """Tell whether the session under way has ended when a batch comes in."""
+        """Return whether the session under way has ended when a batch comes in."""
         return bool(self.messages) and self.session != unit.turns[0].session_id
 
     async def refresh(self, llm: LanguageModel, role: Role, key: str) -> tuple[Completion, bool]:

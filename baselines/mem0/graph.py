@@ -183,7 +183,7 @@ class EntityGraph:
         self._state_edge(Triple(ends[0], triple.relation, ends[1]), unit)
 
     def remove(self, triple: Triple, unit: Unit) -> bool:
-        """Take a relation back, as a batch contradicts it; tells whether there was one that held."""
+        """Take a relation back, as a batch contradicts it; returns whether there was one that held."""
         edge = self.edges.get(triple)
         if edge is None or not edge.valid:
             return False

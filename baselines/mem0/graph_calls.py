@@ -67,7 +67,7 @@ class GraphCalls:
     async def found(
         self, graph: EntityGraph, question: str, rules: EntityGraphRules
     ) -> tuple[list[tuple[Edge, float]], bool]:
-        """Find the relations for a question, best first, with one call; tells whether its reply was malformed."""
+        """Find the relations for a question, best first, with one call; returns whether its reply was malformed."""
         key = f"{question_key(question)}:{self.owner}"
         kinds, reply = await self._entities(question, key)
         vectors = await self.embedder.embed(list(kinds))

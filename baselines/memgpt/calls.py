@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: Calls for an event and for a question, assumptions: between one and what is allowed.
 STEPS, QUESTION_STEPS = 3.0, 3.0
-#: Tokens of a call, of a summary, of a function's description, and of an event beside its turns.
-CALL_TOKENS, SUMMARY_TOKENS, FUNCTION_TOKENS, EVENT_TOKENS = 120, 130, 30, 30
+#: Tokens of a call, of a summary, and of a function's description.
+CALL_TOKENS, SUMMARY_TOKENS, FUNCTION_TOKENS = 120, 130, 30
 #: Tokens of a block of core memory that was written into.
 BLOCK_TOKENS = 120
 #: Turns of an event in mode ``turn``.

@@ -91,7 +91,7 @@ class MemoryBankMemory(BaseMemory):
         counts: Counter[str] = Counter()
         if rules.days or rules.portrait != "off":
             parts = await parts_of(llm, unit.turns, self._parts.turn_format, rules.part_tokens)
-            made = await asyncio.gather(*(self._tell(unit, number, part) for number, part in enumerate(parts)))
+            made = await asyncio.gather(*(self._describe(unit, number, part) for number, part in enumerate(parts)))
             for number, (part, (summary, personality)) in enumerate(zip(parts, made, strict=True)):
                 counts += _counted("day_summary", summary) + _counted("day_personality", personality)
                 day.summaries += [_summary(unit, number, part, summary)] if summary.text else []
@@ -141,7 +141,7 @@ class MemoryBankMemory(BaseMemory):
         trace = {"stored": len(stored), "left_out": context.left_out, "fallbacks": [], "spans": spans}
         return Retrieval(hits, context.text, trace, shown=tuple(range(context.entries)))
 
-    async def _tell(self, unit: Unit, number: int, part: DayPart) -> tuple[DaySummary, DaySummary]:
+    async def _describe(self, unit: Unit, number: int, part: DayPart) -> tuple[DaySummary, DaySummary]:
         """Summarise and describe a part of a day, with one call each; what is not wanted is empty."""
         rules, key = self._summaries, f"{unit.unit_id}:{number}"
         date = part.turns[0].date_time or TEXTS("undated_day")

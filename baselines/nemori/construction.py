@@ -8,10 +8,9 @@ from baselines.nemori.merging import Merger
 from baselines.nemori.roles import NemoriRoles
 from baselines.nemori.store import NemoriStore
 from memsys.embedding.contract import Vectors
-from memsys.episodes.extraction import EpisodeStatements, extract_by_prediction, extract_directly
-from memsys.episodes.nodes import Episode, Fact
+from memsys.episodes.learning import FactLearning
+from memsys.episodes.nodes import Episode
 from memsys.episodes.writing import EpisodeDraft, EpisodeWriter, PendingExtraction
-from memsys.index.vector import SCORE_DECIMALS
 from memsys.protocol import Parts
 
 
@@ -28,7 +27,7 @@ class EpisodeConstruction:
     """
 
     def __init__(self, config: NemoriConfig, parts: Parts, roles: NemoriRoles, store: NemoriStore) -> None:
-        self._parts, self._roles, self._store = parts, roles, store
+        self._parts, self._store = parts, store
         self._episode_rules, self._rules = config.episode_rules, config.fact_rules
         self.counts: Counter[str] = Counter()
         self._merger = Merger(parts.llm, parts.embedder, roles, config.merge_rules, config.episode_rules, store,
@@ -36,6 +35,17 @@ class EpisodeConstruction:
         directly = self._rules.mode == "direct" and config.merge_rules.scope == "never"
         self.writer = EpisodeWriter(parts.llm, roles, config.episode_rules, directly)
         self.waiting: list[PendingExtraction] = []
+        self._facts = FactLearning(
+            parts.llm,
+            parts.embedder,
+            roles,
+            store,
+            max_known=self._rules.max_known,
+            min_cos=self._rules.min_cos,
+            dedup_cos=self._rules.dedup_cos,
+            directly=self._rules.mode == "direct",
+            dated=self._rules.dated,
+        )
 
     async def keep(self, drafts: Sequence[EpisodeDraft], *, batch: bool) -> None:
         """Store episodes, in order; their facts wait. They are one batch, or else each is a batch of its own."""
@@ -72,38 +82,7 @@ class EpisodeConstruction:
     async def learn(self, waiting: Sequence[PendingExtraction]) -> None:
         """Learn the facts of episodes, one episode after the other: a prediction sees all facts before."""
         for each in waiting:
-            episode = self._store.episodes[each.episode_id]
-            extracted = each.extracted or await self._extract(episode, each.key)
-            self.counts.update(extracted.events)
-            await self._store_facts(episode, extracted.statements)
-
-    async def _extract(self, episode: Episode, key: str) -> EpisodeStatements:
-        llm, rules, index = self._parts.llm, self._rules, self._store.fact_index
-        if rules.mode == "direct" or not self._store.facts:
-            return await extract_directly(llm, self._roles, episode, key)
-        vector = (await self._parts.embedder.embed([episode.headline]))[0]
-        found = index.search(vector, rules.max_known, least=rules.min_cos)
-        near = [fact_id for fact_id, cosine in found if round(cosine, SCORE_DECIMALS) >= rules.min_cos]
-        known = [self._store.facts[fact_id].text for fact_id in near]
-        return await extract_by_prediction(llm, self._roles, episode, known, key, dated=rules.dated)
-
-    async def _store_facts(self, episode: Episode, statements: Sequence[str]) -> None:
-        if not statements:
-            return
-        vectors = await self._parts.embedder.embed(statements)
-        for row, statement in enumerate(statements):
-            if self._is_duplicate(vectors[row]):
-                self.counts["facts.duplicates"] += 1
-                continue
-            fact = Fact(f"s{len(self._store.facts)}", statement, episode.episode_id, episode.time)
-            self._store.add_fact(fact, vectors[row : row + 1])
-
-    def _is_duplicate(self, vector: Vectors) -> bool:
-        least, index = self._rules.dedup_cos, self._store.fact_index
-        if not index.may_exceed(vector, least):
-            return False
-        closest = index.search(vector, 1, least=least)
-        return bool(closest) and round(closest[0][1], SCORE_DECIMALS) > least
+            await self._facts.learn(each, self.counts)
 
 
 def _episode(number: int, draft: EpisodeDraft) -> Episode:

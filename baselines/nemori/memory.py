@@ -79,7 +79,7 @@ class NemoriMemory(BaseMemory):
         return [turns[start : start + size] for start in range(0, len(turns), size)]
 
     async def prepare(self, unit: Unit) -> PreparedEpisodes | None:
-        """Cut and tell a batch or a session."""
+        """Cut a batch or a session and describe its blocks."""
         messages = self._messages(unit)
         writer = self._construction.writer
         if self._by_batch:

@@ -19,7 +19,7 @@ from memsys.llm.contract import LanguageModel
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """An episode that tells two, and the id of the stored one of them."""
+    """An episode that describes two, and the id of the stored one of them."""
 
     episode: Episode
     replaces: str
@@ -27,7 +27,7 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Merger:
-    """Decides with one call whether episodes are merged, and tells them as one with another.
+    """Decides with one call whether episodes are merged, and describes them as one with another.
 
     Attributes:
         llm: the backbone.
@@ -48,7 +48,7 @@ class Merger:
     counts: Counter[str]
 
     def due(self, *, first: bool) -> bool:
-        """Tell whether an episode may be merged; ``first`` says that it is the first of its batch."""
+        """Return whether an episode may be merged; ``first`` says that it is the first of its batch."""
         return self.rules.scope == "every" or (self.rules.scope == "first" and first)
 
     async def merge(self, episode: Episode, vector: Vectors, key: str) -> Merged | None:
@@ -77,8 +77,10 @@ class Merger:
         return [self.store.episodes[name] for name in near]
 
     async def _decide(self, episode: Episode, candidates: Sequence[Episode], key: str) -> Episode | None:
-        shown = "\n".join(f"{each.episode_id}: {_told(each, self.rules.shown_chars)}" for each in candidates)
-        reply = await self.llm.ask(self.roles.decide_merge, {"episode": _told(episode), "candidates": shown}, key=key)
+        shown = "\n".join(f"{each.episode_id}: {_as_text(each, self.rules.shown_chars)}" for each in candidates)
+        reply = await self.llm.ask(
+            self.roles.decide_merge, {"episode": _as_text(episode), "candidates": shown}, key=key
+        )
         found = loose_object(reply, self.roles.decide_merge.reading)
         decision = found.get("decision")
         self.counts["fallback.decide_merge"] += decision not in ("merge", "new")
@@ -90,7 +92,7 @@ class Merger:
         return named
 
     async def _combine(self, stored: Episode, new: Episode, key: str) -> Merged | None:
-        reply = await self.llm.ask(self.roles.merge, {"stored": _told(stored), "new": _told(new)}, key=key)
+        reply = await self.llm.ask(self.roles.merge, {"stored": _as_text(stored), "new": _as_text(new)}, key=key)
         found = loose_object(reply, self.roles.merge.reading)
         content = text_of(found, "content")
         if found and "content" not in found:
@@ -116,7 +118,7 @@ class Merger:
         return resolve_timestamp(block, claimed, self.episode_rules.slack_days)
 
 
-def _told(episode: Episode, chars: int | None = None) -> str:
+def _as_text(episode: Episode, chars: int | None = None) -> str:
     """Write time, title and story, the story up to a length."""
     time = f"[{episode.time}] " if episode.time else ""
     return f"{time}{episode.title}\n{episode.content[:chars]}"

@@ -37,7 +37,7 @@ class NemoriRoles(EpisodeRoles):
     Attributes:
         segment: which messages of a batch belong together?
         decide_merge: does a new episode continue a stored one?
-        merge: tell two episodes as one.
+        merge: describe two episodes as one.
     """
 
     segment: Role

@@ -101,7 +101,7 @@ class RagConfig:
 
     @property
     def embeds(self) -> bool:
-        """Unless BM25 alone scores; see :class:`memsys.protocol.TellsEmbedding`."""
+        """Unless BM25 alone scores; see :class:`memsys.protocol.DeclaresEmbedding`."""
         return self.scorer != "bm25"
 
     @cached_property

@@ -45,7 +45,7 @@ class ReadAgentConfig:
 
     @property
     def embeds(self) -> bool:
-        """Never; see :class:`memsys.protocol.TellsEmbedding`."""
+        """Never; see :class:`memsys.protocol.DeclaresEmbedding`."""
         return False
 
     def rules(self) -> ReadAgentRules:

@@ -139,7 +139,7 @@ RULES: Mapping[str, Callable[[Case, FailureConfig], bool]] = {
 
 
 def found(expressions: Sequence[str], text: str) -> bool:
-    """Tell whether one of the expressions occurs in a text as whole words, in any case."""
+    """Return whether one of the expressions occurs in a text as whole words, in any case."""
     return any(re.search(rf"(?<!\w)(?:{expression})(?!\w)", text, re.IGNORECASE) for expression in expressions)
 
 

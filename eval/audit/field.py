@@ -11,7 +11,7 @@ from statistics import median, stdev
 from eval.audit.config import AuditConfig
 from eval.audit.readings import COUNTING_TEXT, JUDGE, RunReading, all_readings, applies, estimate, values
 from eval.audit.scores import ScoredRun, cache_path
-from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.locomo import CATEGORY_5
 from eval.runs.files import write_atomic
 from eval.scoring.inference import LEVEL, t_quantile
 
@@ -71,7 +71,7 @@ def headlines(runs: Sequence[ScoredRun]) -> list[Row]:
             if by_question is None or by_category is None:
                 continue
             means = {"question mean": by_question.value, "category mean": by_category.value}
-            if printed.metric == JUDGE and _few_of_five(run):  # some authors' mean is of all rows, of those too
+            if printed.metric == JUDGE and _few_of_category_5(run):  # some authors' mean is of all rows, of those too
                 means["mean of all verdicts"] = _mean_verdict(run)
             group = [one for one in runs if run.entry.repeats and one.entry.repeats == run.entry.repeats]
             if len(group) > 1:
@@ -175,16 +175,16 @@ def _found(run: ScoredRun) -> Row:
         "think_blocks_cut": counts["think_blocks_cut"],
         "empty_answers": counts["empty_predictions"],
         "gold_differs": counts["gold_differs"],
-        "category_5_of_few": _few_of_five(run),
+        "category_5_of_few": _few_of_category_5(run),
         "answers_with_gold_inside": sum(answer.holds_gold for answer in run.answers),
         "renamed_categories": " ".join(renamed(run)),
         **rerun_only(run),
     }
 
 
-def _few_of_five(run: ScoredRun) -> int:
+def _few_of_category_5(run: ScoredRun) -> int:
     """Questions of category 5 in a file that is otherwise without: the two that have an answer slip in."""
-    count = sum(answer.category == ADVERSARIAL for answer in run.answers) if run.entry.dataset == "locomo" else 0
+    count = sum(answer.category == CATEGORY_5 for answer in run.answers) if run.entry.dataset == "locomo" else 0
     return count if count < 10 else 0
 
 

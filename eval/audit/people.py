@@ -11,7 +11,7 @@ from eval.audit.config import AuditConfig
 from eval.audit.field import CATEGORY_NAMES, Row
 from eval.audit.readings import JUDGE, RunReading, values
 from eval.audit.scores import AnsweredQuestion, ScoredRun
-from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.locomo import CATEGORY_5
 from eval.scoring.inference import LEVEL, Floats, Ints, t_quantile
 
 Flags = NDArray[np.bool_]
@@ -38,7 +38,7 @@ def against_people(run: ScoredRun, config: AuditConfig) -> list[Row]:
 
 
 def _groups(answers: Sequence[AnsweredQuestion]) -> list[tuple[str, list[AnsweredQuestion]]]:
-    answerable = [answer for answer in answers if answer.category != ADVERSARIAL]
+    answerable = [answer for answer in answers if answer.category != CATEGORY_5]
     single = [
         (CATEGORY_NAMES[number], [answer for answer in answers if answer.category == number])
         for number in sorted({answer.category for answer in answers})
@@ -172,7 +172,7 @@ def judges_against_people(runs: Sequence[ScoredRun], people: ScoredRun, config: 
         if run is people or run.entry.dataset != people.entry.dataset:
             continue
         for answer in run.answers:
-            if answer.digest in labels and answer.category != ADVERSARIAL:
+            if answer.digest in labels and answer.category != CATEGORY_5:
                 for judge, value in answer.verdicts.items():
                     if value != 0.5:
                         name = f"{run.entry.repository}: {judge}"

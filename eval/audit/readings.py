@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from eval.audit.config import AuditConfig
 from eval.audit.scores import AnsweredQuestion, ScoredRun
-from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.locomo import CATEGORY_5
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import Interval, MeanRule, MetricScores, point
 from eval.scoring.labels import LabelView, doubtful_adversarial
@@ -66,7 +66,7 @@ def values(answers: Iterable[AnsweredQuestion], reading: RunReading) -> Iterator
     for answer in answers:
         if _left_out(answer, reading.labels):
             continue
-        if answer.category == ADVERSARIAL and reading.counting in _JUDGED:
+        if answer.category == CATEGORY_5 and reading.counting in _JUDGED:
             continue
         value = _value(answer, reading)
         if value is not None:
@@ -75,7 +75,7 @@ def values(answers: Iterable[AnsweredQuestion], reading: RunReading) -> Iterator
 
 def _left_out(answer: AnsweredQuestion, labels: LabelView) -> bool:
     if labels == "adversarial_masked":
-        return answer.category == ADVERSARIAL and answer.question_id in doubtful_adversarial()
+        return answer.category == CATEGORY_5 and answer.question_id in doubtful_adversarial()
     return labels == "masked" and answer.doubtful
 
 
@@ -83,7 +83,7 @@ def _value(answer: AnsweredQuestion, reading: RunReading) -> float | None:
     if reading.metric == JUDGE:
         known = list(answer.verdicts.values())
         return known[0] if known else None
-    if answer.category == ADVERSARIAL and reading.counting == "abstain":
+    if answer.category == CATEGORY_5 and reading.counting == "abstain":
         return float(answer.abstained)
     if reading.labels == "corrected" and reading.metric in answer.corrected:
         return answer.corrected[reading.metric]
@@ -100,14 +100,14 @@ def scores(answers: Iterable[AnsweredQuestion], reading: RunReading) -> tuple[Me
 def applies(run: ScoredRun, reading: RunReading) -> bool:
     """Whether a reading says something of a run that no other reading says."""
     categories = {answer.category for answer in run.answers}
-    many = sum(answer.category == ADVERSARIAL for answer in run.answers)
+    many = sum(answer.category == CATEGORY_5 for answer in run.answers)
     if reading.counting in ("fooled", "abstain") and many < 10:
         return False  # two questions of category 5 carry an answer and slip into files of categories 1 to 4
     if "masked" in reading.labels and not any(_left_out(answer, reading.labels) for answer in run.answers):
         return False
     if reading.labels == "corrected" and not any(answer.corrected for answer in run.answers):
         return False
-    return reading.metric != JUDGE or (bool(run.judges) and bool(categories - {ADVERSARIAL}))
+    return reading.metric != JUDGE or (bool(run.judges) and bool(categories - {CATEGORY_5}))
 
 
 def estimate(

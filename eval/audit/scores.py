@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -12,7 +11,7 @@ from typing import Any
 
 from eval.audit.config import AuditConfig
 from eval.loaders.label_problems import LABEL_PROBLEM, answer_is_doubtful
-from eval.metrics.locomo import ADVERSARIAL, abstains
+from eval.metrics.locomo import CATEGORY_5, abstains
 from eval.metrics.registry import find_metric
 from eval.metrics.resources import wordnet
 from eval.metrics.text import squad_tokens
@@ -24,7 +23,8 @@ from eval.runs.files import write_atomic
 from eval.runs.records import ReferenceRecord
 from eval.scoring.answers import gold_answers, score_answer
 from eval.scoring.labels import doubtful_adversarial
-from eval.scoring.rows import DIGITS
+from eval.scoring.rows import STORED_DECIMALS
+from memsys.cores import usable_cores
 
 #: Raised when the same file would give other values.
 VERSION = 3
@@ -137,7 +137,7 @@ def _load_corpora(metrics: Sequence[str]) -> None:
 
 def default_workers() -> int:
     """Processes to use: the cores that this process may use, four at the most."""
-    return min(4, len(os.sched_getaffinity(0)))
+    return min(4, usable_cores())
 
 
 def cache_path(entry: CatalogueEntry, config: AuditConfig, cache: Path, kind: str = "scores") -> Path:
@@ -253,14 +253,14 @@ def _scores(metrics: Sequence[str], prediction: str, answers: Sequence[str], cat
     if not answers:
         return {}
     found = {name: _score(name, prediction, tuple(answers), category) for name in metrics}
-    return {name: round(value, DIGITS) for name, value in found.items() if value is not None}
+    return {name: round(value, STORED_DECIMALS) for name, value in found.items() if value is not None}
 
 
 @lru_cache(maxsize=1 << 18)
 def _score(metric: str, prediction: str, answers: tuple[str, ...], category: int) -> float | None:
     """Systems often give the same answer to a question; METEOR and ROUGE are slow."""
     known = find_metric(metric)
-    if known.rule is not None and category > ADVERSARIAL:
+    if known.rule is not None and category > CATEGORY_5:
         return None  # LoCoMo's rules are for its own categories
     return score_answer(known, prediction, answers, category)
 

@@ -151,10 +151,10 @@ def labels(runs: Sequence[StoredRun], seeds: Sequence[Sequence[int]] = ()) -> li
             named = [
                 name if run.floor else f"{name}, {text}" for name, text, run in zip(named, texts, runs, strict=True)
             ]
-    return told_apart(named, runs)
+    return distinct_names(named, runs)
 
 
-def told_apart(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]:
+def distinct_names(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]:
     """Add what is needed to names that stand more than once: questions, the run's hash, when it was started."""
     parts: tuple[Callable[[StoredRun], str], ...] = (
         lambda run: f"{len(run.rows)} questions",

@@ -56,7 +56,7 @@ def check_command_line(arguments: Sequence[str]) -> CommandLine:
     return replace(line, overrides=settings)
 
 
-def tell_repeated(settings: Iterable[str]) -> None:
+def report_repeated(settings: Iterable[str]) -> None:
     """Say on standard error which settings have no effect because the same one comes again.
 
     That the last holds is what scripts rely on that put settings of their own before those they are called with.

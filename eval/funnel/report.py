@@ -10,6 +10,7 @@ from eval.compare.rows import f1_metric, labels
 from eval.funnel.rankings import ranking_remarks
 from eval.funnel.sizes import StoredSizes, characters_per_token, remarks, stored_sizes
 from eval.funnel.stages import REACHES, EvidenceFunnel, MeanScore, Reach, evidence_funnels, run_protocol
+from eval.tables.flat import csv_value
 from eval.tables.groups import comparable_runs
 from eval.tables.plain import DASH, PlainTable, figure, plain_markdown
 from eval.tables.plain_latex import in_one_file, plain_latex
@@ -49,8 +50,6 @@ _SIZE_HEADINGS = (
     "system", "conversations", "turns", "entries", "entries per turn", "tokens per turn", "turns per entry",
     "turns in context", "repeated", "outdated", "entries by kind",
 )  # fmt: skip
-#: Decimals in the CSV.
-_DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +225,7 @@ def render_csv(groups: Sequence[QualityGroup]) -> str:
     writer.writeheader()
     for one in (one for group in groups for one in group.systems):
         for values in _csv_rows(one):
-            writer.writerow({name: csv_cell(_exact(value)) for name, value in values.items()})
+            writer.writerow({name: csv_cell(csv_value(value)) for name, value in values.items()})
     return text.getvalue()
 
 
@@ -262,10 +261,6 @@ def _csv_sizes(sizes: StoredSizes | None) -> dict[str, object]:
         "characters": sizes.characters, "duplicates": sizes.duplicates, "stale": sizes.overruled,
         "origins": sizes.origins, "context_turns": sizes.context_turns,
     }  # fmt: skip
-
-
-def _exact(value: object) -> object:
-    return f"{value:.{_DIGITS}f}" if isinstance(value, float) else "" if value is None else value
 
 
 FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}

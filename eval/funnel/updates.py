@@ -14,6 +14,7 @@ from eval.funnel.stages import MeanScore, mean_score, run_protocol
 from eval.metrics.updates import IN_CONTEXT, UPDATE_METRICS
 from eval.scoring.aggregate import mean_of
 from eval.scoring.rows import ScoreRow
+from eval.tables.flat import csv_value
 from eval.tables.plain import DASH, PlainTable, figure, plain_markdown
 from eval.tables.plain_latex import in_one_file, plain_latex
 from eval.tables.stored import StoredRun, category_names
@@ -40,8 +41,6 @@ _HEADINGS = (
     "staleness of the question", "answer", "answer, newest in context", "answer, newest not in context",
     "overruled entries",
 )  # fmt: skip
-#: Decimals in the CSV.
-_DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +155,9 @@ def render_csv(groups: Sequence[QualityGroup]) -> str:
     for group in groups:
         for one in group.systems:
             for line in update_lines(one.run):
-                writer.writerow({name: csv_cell(_exact(value)) for name, value in _csv_row(one, line, answers).items()})
+                writer.writerow(
+                    {name: csv_cell(csv_value(value)) for name, value in _csv_row(one, line, answers).items()}
+                )
     return text.getvalue()
 
 
@@ -171,10 +172,6 @@ def _csv_row(one: SystemQuality, line: UpdateLine, answers: Sequence[str]) -> di
     if sizes is not None and line.label == "all":
         row |= {"entries": sizes.total, "entries_overruled": sizes.overruled}
     return row
-
-
-def _exact(value: object) -> object:
-    return f"{value:.{_DIGITS}f}" if isinstance(value, float) else "" if value is None else value
 
 
 FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}

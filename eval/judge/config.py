@@ -135,13 +135,13 @@ class JudgeConfig:
 
     @property
     def order_prompt_sha256(self) -> str:
-        """Checksum of what the judge is told of two events."""
-        return _told(self.make_order_role())
+        """Checksum of what the judge is asked of two events."""
+        return _instructions_sha256(self.make_order_role())
 
     @property
     def prompt_sha256(self) -> str:
-        """Checksum of what the judge is told: its prompt, and its system message where it has one."""
-        return _told(self.make_role())
+        """Checksum of what the judge is asked: its prompt, and its system message where it has one."""
+        return _instructions_sha256(self.make_role())
 
     @property
     def form(self) -> str:
@@ -162,7 +162,7 @@ class JudgeConfig:
         return [] if gold is None else [gold]
 
 
-def _told(role: Role) -> str:
+def _instructions_sha256(role: Role) -> str:
     if not role.system:
         return role.prompt.sha256
     return sha256(f"{role.system}\n{role.prompt.sha256}".encode()).hexdigest()

@@ -22,7 +22,7 @@ from eval.judge.config import CORRECT, WRONG
 from eval.judge.judging import AnswerJudge, JudgedItem
 from eval.judge.store import AnswerVerdict, StoredVerdicts
 from eval.judge.work import JudgePlan, judge_backbone
-from eval.metrics.locomo import ADVERSARIAL
+from eval.metrics.locomo import CATEGORY_5
 from eval.runs.files import write_atomic
 from eval.tables.variants import overrides
 from memsys.errors import ConfigError, DataError
@@ -107,7 +107,7 @@ def known_answers(name: str, size: int) -> list[KnownAnswer]:
     for one in imported.questions:
         row = imported.alignment.rows.get(one.question_id)
         labels = [] if row is None else [label for own in row.verdicts.values() for label in own if label is not None]
-        if row is None or one.category == ADVERSARIAL or not (one.answers and labels):
+        if row is None or one.category == CATEGORY_5 or not (one.answers and labels):
             continue
         gold, answer = " | ".join(one.answers), row.prediction or ""
         item = JudgedItem(one.question_id, one.conversation_id, one.text, gold, answer, one.reference.kind)

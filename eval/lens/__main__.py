@@ -41,24 +41,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not runs:
         raise RunDirectoryError("nothing to read: " + "; ".join(f"{run.path}: {run.reason}" for run in skipped))
     for run in skipped:
-        _tell_left_out(f"{run.path}: {run.reason}")
+        _report_left_out(f"{run.path}: {run.reason}")
     runs = [under_labels(run, options.labels) for run in runs]
     if not options.unmeasured_judges:
         runs, notes = without_unmeasured(runs)
         for note in notes:
-            _tell(note)
-    lenses = compare_readings(runs, load_config(), [load_protocol(name) for name in protocol_names()], _tell_left_out)
+            _report(note)
+    lenses = compare_readings(runs, load_config(), [load_protocol(name) for name in protocol_names()], _report_left_out)
     show(lenses)
     write_atomic(options.out, render_markdown(lenses).encode())
     say(f"written: {options.out}")
     return 0
 
 
-def _tell_left_out(reason: str) -> None:
-    _tell(f"left out: {reason}")
+def _report_left_out(reason: str) -> None:
+    _report(f"left out: {reason}")
 
 
-def _tell(text: str) -> None:
+def _report(text: str) -> None:
     console().print(text, style="yellow", highlight=False, markup=False)
 
 

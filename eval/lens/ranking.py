@@ -11,7 +11,8 @@ from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MeanRule, MetricScores, point
 from eval.scoring.rows import ScoreRow
 
-DIGITS = 6
+#: Values that agree to so many decimals share a rank.
+_TIE_DECIMALS = 6
 #: Question id -> value, conversation, category.
 _Scored = Mapping[str, tuple[float, str, int]]
 
@@ -96,7 +97,7 @@ def rank_systems(reading: MetricReading, field: RankedField, sure: bool = True) 
 
 def rank(values: Sequence[float]) -> list[int]:
     """Ranks from 1, highest first; values equal to six decimals share the better rank."""
-    rounded = [round(value, DIGITS) for value in values]
+    rounded = [round(value, _TIE_DECIMALS) for value in values]
     return [1 + sum(other > value for other in rounded) for value in rounded]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from eval.compare.rows import told_apart
+from eval.compare.rows import distinct_names
 from eval.compare.seeds import group_repeats, with_seeds
 from eval.lens.config import LensConfig
 from eval.lens.ranking import RankedField, Standing, StandingsRow, rank_systems
@@ -75,7 +75,7 @@ def compare_readings(
     runs: Sequence[StoredRun],
     config: LensConfig,
     protocols: Sequence[Protocol],
-    tell: Callable[[str], None] | None = None,
+    report: Callable[[str], None] | None = None,
 ) -> list[Lens]:
     """Set runs side by side, one lens for each group of runs that can be compared.
 
@@ -83,7 +83,7 @@ def compare_readings(
         runs: complete runs.
         config: what is wanted.
         protocols: of the papers.
-        tell: called with the reason for each group that has no lens beside others that have.
+        report: called with the reason for each group that has no lens beside others that have.
 
     Raises:
         RunDirectoryError: no run answered anything, or no group of them shares a question.
@@ -93,9 +93,9 @@ def compare_readings(
         raise RunDirectoryError(
             "; ".join(missing) or "no run here holds answers; the lens compares readings of answers, not of retrievals"
         )
-    if tell is not None:
+    if report is not None:
         for reason in missing:
-            tell(reason)
+            report(reason)
     return found
 
 
@@ -151,7 +151,7 @@ def system_names(runs: Sequence[StoredRun]) -> list[str]:
     names = [_system(run) for run in runs]
     repeated = Counter(names)
     named = [f"{name}, {run.backbone}" if repeated[name] > 1 else name for name, run in zip(names, runs, strict=True)]
-    return told_apart(named, runs)
+    return distinct_names(named, runs)
 
 
 def _system(run: StoredRun) -> str:

@@ -94,7 +94,7 @@ def _shaped(path: Path, kind: str, needed: bool = True) -> tuple[list[JsonNode],
 
 
 def _objects(node: JsonNode) -> bool:
-    """Tell whether a value is an array of objects, or an empty one."""
+    """Return whether a value is an array of objects, or an empty one."""
     return isinstance(node.value, list) and all(isinstance(one, dict) for one in node.value)
 
 

@@ -163,7 +163,7 @@ def array_error(path: Path) -> DataError:
 
 
 def is_empty(path: Path) -> bool:
-    """Tell whether a file holds nothing but white space.
+    """Return whether a file holds nothing but white space.
 
     Raises:
         DataError: the file cannot be read.

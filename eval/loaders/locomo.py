@@ -20,6 +20,7 @@ from eval.loaders.locomo_category5 import read_category5
 from eval.loaders.locomo_labels import Labels, apply_audit, mark_adversarial, read_audit
 from eval.loaders.records import read_question
 from eval.loaders.selection import Selection, check_choice, count
+from eval.metrics.locomo import CATEGORY_5
 from memsys.turns import ImageQueries
 from memsys.vocabulary import Conversation, Json, Question, Reference, Sample, Turn
 
@@ -58,8 +59,6 @@ LOCOMO = DatasetInfo(
     },
 )
 
-#: LoCoMo's number of its adversarial questions.
-ADVERSARIAL = 5
 _SESSION_KEY = re.compile(r"session_(\d+)(_date_time)?")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _TURN_ID = re.compile(r"D:?([0-9]{1,9}):([0-9]{1,9})(?![0-9])")
@@ -216,7 +215,7 @@ def _turn(node: JsonNode, session_id: str, date_time: str) -> Turn:
 
 def _reference(node: JsonNode, question: Question, turn_ids: Mapping[str, str], quirks: Counter[str]) -> Reference:
     """Read the gold. Category 5 has a false answer, and only twice in the published file a true one as well."""
-    adversarial = node.get("adversarial_answer") if question.category == ADVERSARIAL else None
+    adversarial = node.get("adversarial_answer") if question.category == CATEGORY_5 else None
     answer = node.find("answer") if adversarial else node.get("answer")
     quirks["number_answers"] += bool(answer and not isinstance(answer.value, str))
     if adversarial:

@@ -40,7 +40,6 @@ class AuditedQuestion:
         reader_a: code of the first reader.
         reader_b: code of the second reader, who did not see the first's.
         code: the readers' code where they agree, else the adjudicated one; a person's where there is one.
-        by_person: whether a person overruled the readers.
         note: why a disagreement was decided so, or what else is wrong with the question.
     """
 
@@ -48,7 +47,6 @@ class AuditedQuestion:
     reader_a: str
     reader_b: str
     code: str
-    by_person: bool
     note: str
 
     @property
@@ -106,7 +104,6 @@ def _row(row: Mapping[str, str | None], place: str) -> AuditedQuestion:
         reader_a=text["reader_a"],
         reader_b=text["reader_b"],
         code=text["person"] or text["code"],
-        by_person=bool(text["person"]),
         note=text["note"],
     )
 

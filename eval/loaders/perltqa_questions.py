@@ -128,7 +128,7 @@ def _reference(
     extra: dict[str, Json] = {"section": entry.section}
     if known:
         extra[EVIDENCE_ITEMS] = {item: list(character.turns_of[item]) for item in known}
-        extra[LENIENT_ITEMS] = _told_again(known, character)
+        extra[LENIENT_ITEMS] = _with_retellings(known, character)
         extra["support"] = support(entry, " ".join(character.texts[item] for item in known))
     if same_question:
         extra["answers_of_same_question"] = list(same_question)
@@ -141,7 +141,7 @@ def _reference(
     )
 
 
-def _told_again(items: Sequence[str], character: Character) -> dict[str, list[str]]:
+def _with_retellings(items: Sequence[str], character: Character) -> dict[str, list[str]]:
     """The events of these items, each with the turns of the event and of all dialogues, which retell it."""
     events = {item.partition("#")[0] for item in items}
     found: dict[str, list[str]] = {}

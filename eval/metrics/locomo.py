@@ -8,8 +8,9 @@ from eval.metrics.overlap import multiset_f1
 from eval.metrics.resources import stemmer
 from eval.metrics.text import CACHE_SIZE, locomo_tokens, squad_tokens
 
-#: LoCoMo's number for questions whose answer is not in the conversation.
-ADVERSARIAL = 5
+#: LoCoMo's number for questions whose answer is not in the conversation; :data:`eval.loaders.kinds.ADVERSARIAL` is the
+#: kind that they share with those of other data sets.
+CATEGORY_5 = 5
 
 _ABSTENTIONS = ("no information available", "not mentioned")
 _LETTER = re.compile(r"\(?([ab])\)?", re.IGNORECASE)

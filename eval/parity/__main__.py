@@ -16,7 +16,7 @@ from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, progra
 from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import say
 from eval.cli.whole_numbers import count
-from eval.configs.overrides import tell_repeated
+from eval.configs.overrides import report_repeated
 from eval.parity.config import counterparts
 from memsys.errors import ConfigError
 
@@ -40,7 +40,7 @@ def compared(arguments: Sequence[str] | None = None) -> "ParityReport | None":
         MemsysError: a setting is wrong, or one side failed.
     """
     options = _parser().parse_intermixed_args(arguments)
-    tell_repeated(options.overrides)
+    report_repeated(options.overrides)
     check_folder(options.out)
     own, overrides = _split(options.overrides)
     if "against" not in own:

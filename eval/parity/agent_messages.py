@@ -54,12 +54,12 @@ def _messages(text: str) -> list[tuple[str, Mapping[str, Any]]]:
     return [(sender, json.loads(fields)) for sender, fields in _LINE.findall(text)]
 
 
-def told_messages(text: str) -> list[Any]:
+def shown_messages(text: str) -> list[Any]:
     """What the messages of a prompt say, without the words of events, of failures and of headings."""
     return [_told(sender, fields) for sender, fields in _messages(text)]
 
 
-def told_memory(text: str) -> list[Any]:
+def shown_memory(text: str) -> list[Any]:
     """Core memory and the numbers of stored messages, as either side writes them; empty where there is none."""
     found = [pattern.search(text) for pattern in (*_BLOCKS, *_COUNTS)]
     return [one.groups() for one in found if one]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from eval.parity.agent_messages import MEMORY_PARTS, told_memory, told_messages
+from eval.parity.agent_messages import MEMORY_PARTS, shown_memory, shown_messages
 from eval.parity.compare import AGAIN
 from eval.parity.facts import MARK
 from memsys.dates import parse_date
@@ -194,16 +194,16 @@ def same_agent_prompt(place: str, ours: Any, theirs: Any) -> bool:
 
     Core memory and numbers must be found on both sides: where neither can be read, nothing was compared.
     """
-    memory = told_memory(ours)
-    return len(memory) == MEMORY_PARTS and memory == told_memory(theirs) and same_agent_message(place, ours, theirs)
+    memory = shown_memory(ours)
+    return len(memory) == MEMORY_PARTS and memory == shown_memory(theirs) and same_agent_message(place, ours, theirs)
 
 
 def same_agent_message(place: str, ours: Any, theirs: Any) -> bool:
     """Both are messages of MemGPT's queue and say the same, whatever the words of events and failures."""
     if not (isinstance(ours, str) and isinstance(theirs, str)):
         return False
-    said = told_messages(ours)
-    return bool(said) and said == told_messages(theirs) and MARK.findall(ours) == MARK.findall(theirs)
+    said = shown_messages(ours)
+    return bool(said) and said == shown_messages(theirs) and MARK.findall(ours) == MARK.findall(theirs)
 
 
 def ours_alone(place: str, ours: Any, theirs: Any) -> bool:

@@ -20,7 +20,7 @@ from pathlib import Path
 from eval.cli.commands import EXIT_DONE, explains_errors, program, start, terminated_as_interrupted
 from eval.cli.places import check_folder
 from eval.cli.terminal import say
-from eval.configs.overrides import tell_repeated
+from eval.configs.overrides import report_repeated
 from eval.configs.presets import make_preset
 from eval.proxy.ledger import EmbeddingLedger, FailureLedger, summary
 from eval.proxy.record import ProxyRecord, check_folder_is_ours, make_record, read_record, write_record
@@ -30,7 +30,7 @@ from eval.running.plan import Plan
 from eval.runs.files import disk_error
 from eval.runs.rundir import CallFolder
 from eval.serve import plan_of
-from memsys.embedding.contract import CountsTokens
+from memsys.embedding.contract import PaidPerToken
 from memsys.errors import ConfigError
 from memsys.proxy.clients import ProxyClient, ProxyScope
 from memsys.proxy.server import ProxyParts, ProxyServer, ProxySettings
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_DONE
     logging.basicConfig(level=logging.WARNING, format=_LOG_LINE)
     _check_settings(options.overrides)
-    tell_repeated(options.overrides)
+    report_repeated(options.overrides)
     if options.out is not None:
         check_folder(options.out)
     plan = plan_of(options.overrides)
@@ -152,7 +152,7 @@ async def serve(plan: Plan, settings: ProxySettings, folder: Path, record: Proxy
         backbones = await open_backbones(plan, directory, stack, meters)
         assert backbones is not None and plan.backbone is not None
         embedder = embedder_for(plan)
-        if isinstance(embedder, CountsTokens):
+        if isinstance(embedder, PaidPerToken):
             embedder = PaidEmbedder(embedder, embeddings.add_paid, meters.embedder)
         parts = ProxyParts(plan.backbone.name, backbones.main.bind, embedder, embeddings.note, failures.note)
         proxy = await stack.enter_async_context(ProxyServer(parts, settings))

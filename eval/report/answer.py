@@ -7,6 +7,7 @@ from typing import Any, get_args
 from eval.funnel.stages import run_protocol
 from eval.metrics.registry import is_share
 from eval.report.groups import Scored, scored
+from eval.report.scores import PAGE_DECIMALS
 from eval.report.verdict import Side, verdict
 from eval.scoring.protocols import Adversarial
 from eval.scoring.several import Several, SystemDifference, compare_all, tiers
@@ -17,10 +18,11 @@ from eval.tables.stored import StoredRun
 from eval.tables.terms import unlike_settings
 from memsys.vocabulary import Json
 
-#: Decimals of figures in the page's data.
-DIGITS = 4
-#: Category 5 is left out unless the reader of the page says otherwise.
-FIVES: tuple[Adversarial, ...] = ("exclude", *(way for way in get_args(Adversarial) if way != "exclude"))
+#: Treatments of category 5, which is left out unless the reader of the page says otherwise.
+ADVERSARIAL_TREATMENTS: tuple[Adversarial, ...] = (
+    "exclude",
+    *(way for way in get_args(Adversarial) if way != "exclude"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,10 @@ def group_answer(group: RunGroup, board: Board, metrics: Sequence[str]) -> Json:
     """One group: its runs, and a board per metric and treatment of category 5."""
     boards: dict[str, dict[str, Json]] = {}
     for metric in metrics:
-        for five in FIVES:
-            found = scored(board.runs, group, metric, five)
+        for treatment in ADVERSARIAL_TREATMENTS:
+            found = scored(board.runs, group, metric, treatment)
             if found is not None:
-                boards.setdefault(metric, {})[five] = _board(found, group, board, metric, five)
+                boards.setdefault(metric, {})[treatment] = _board(found, group, board, metric, treatment)
     return {
         "dataset": board.dataset,
         "backbone": board.runs[group.members[0]].backbone,
@@ -63,10 +65,10 @@ def group_answer(group: RunGroup, board: Board, metrics: Sequence[str]) -> Json:
     }
 
 
-def _board(found: Scored, group: RunGroup, board: Board, metric: str, five: str) -> Json:
+def _board(found: Scored, group: RunGroup, board: Board, metric: str, treatment: str) -> Json:
     ranked = [number for number in found.runs if number in group.systems]
     primary = run_protocol(board.runs[group.members[0]]).primary
-    decides = "" if (metric, five) == (primary, FIVES[0]) else _decides(primary, group, board)
+    decides = "" if (metric, treatment) == (primary, ADVERSARIAL_TREATMENTS[0]) else _decides(primary, group, board)
     several = compare_all(found.values, [row.conversation_id for row in found.rows], tested=len(ranked))
     own = [one for one in several.differences if one.second < len(ranked)]
     levels = tiers(several.means[: len(ranked)], own)
@@ -76,7 +78,7 @@ def _board(found: Scored, group: RunGroup, board: Board, metric: str, five: str)
         for i, number in enumerate(found.runs)
     ]
     return {
-        "sentence": verdict(sides, several, _setting(found, group, board, metric, five), fault, primary=decides),
+        "sentence": verdict(sides, several, _setting(found, group, board, metric, treatment), fault, primary=decides),
         "fault": fault,
         "questions": several.questions,
         "by": several.by,
@@ -101,9 +103,9 @@ def _tokens(board: Board, number: int) -> float | None:
     return float(costs["tokens"]) + float(costs.get("write", 0.0)) * turns_written(run.summary) / run.asked
 
 
-def _setting(found: Scored, group: RunGroup, board: Board, metric: str, five: str) -> str:
+def _setting(found: Scored, group: RunGroup, board: Board, metric: str, treatment: str) -> str:
     count = len(found.rows)
-    left_out = ", those without an answer left out" if five == "exclude" and count < len(group.questions) else ""
+    left_out = ", those without an answer left out" if treatment == "exclude" and count < len(group.questions) else ""
     runs = "1 run" if len(found.runs) == 1 else f"all {len(found.runs)} runs"
     prompts = board.runs[group.members[0]].prompts
     asked = f" with {prompts}" if prompts else ""
@@ -115,11 +117,14 @@ def _setting(found: Scored, group: RunGroup, board: Board, metric: str, five: st
 def _figures(several: Several, *, share: bool) -> list[Json]:
     """Mean of each system with the ends of its interval; those of a share are shown from 0 to 100."""
     return [
-        [round(mean, DIGITS), *(round(min(100.0, max(0.0, end)) if share else end, DIGITS) for end in ends or ())]
+        [
+            round(mean, PAGE_DECIMALS),
+            *(round(min(100.0, max(0.0, end)) if share else end, PAGE_DECIMALS) for end in ends or ()),
+        ]
         for mean, ends in zip(several.means, several.intervals, strict=True)
     ]
 
 
 def _difference(one: SystemDifference) -> Json:
-    rounded = [None if value is None else round(value, DIGITS) for value in (one.value, one.low, one.high)]
+    rounded = [None if value is None else round(value, PAGE_DECIMALS) for value in (one.value, one.low, one.high)]
     return [one.first, one.second, *rounded, one.p_value, one.gained, one.lost, one.separated]

@@ -188,8 +188,8 @@ def _slices(group: RunGroup, runs: Sequence[StoredRun], read: Mapping[int, Read]
     metric = next(iter(answer["boards"]), None)
     if metric is None:
         return None
-    five = next(iter(answer["boards"][metric]))
-    found = scored(runs, group, metric, five)
+    treatment = next(iter(answer["boards"][metric]))
+    found = scored(runs, group, metric, treatment)
     if found is None:
         return None
     own = [read[number] for number in group.members if number in read]
@@ -198,7 +198,7 @@ def _slices(group: RunGroup, runs: Sequence[StoredRun], read: Mapping[int, Read]
     names = {k: v for number in group.members for k, v in category_names(runs[number]).items()}
     with stage("slices"):
         kinds = slices(found, Known(references, places, ages, names))
-    return {"metric": metric, "five": five, "runs": list(found.runs), "kinds": kinds}
+    return {"metric": metric, "five": treatment, "runs": list(found.runs), "kinds": kinds}
 
 
 def _writing(numbers: Sequence[int], read: Mapping[int, Read]) -> dict[str, dict[str, str]]:

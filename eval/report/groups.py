@@ -34,7 +34,7 @@ class Scored:
     values: Floats
 
 
-def scored(runs: Sequence[StoredRun], group: RunGroup, metric: str, five: Adversarial) -> Scored | None:
+def scored(runs: Sequence[StoredRun], group: RunGroup, metric: str, treatment: Adversarial) -> Scored | None:
     """Scores of a group's runs on its common questions.
 
     A run without this score anywhere is left out; a question that one of the others lacks a score for is left out.
@@ -43,14 +43,14 @@ def scored(runs: Sequence[StoredRun], group: RunGroup, metric: str, five: Advers
         runs: all runs.
         group: which of them.
         metric: a score, a judge's column too.
-        five: treatment of category 5.
+        treatment: of category 5.
 
     Returns:
         ``None`` where nothing is left.
     """
     import numpy as np
 
-    columns = {number: _values(rows_of(runs[number], group.questions), metric, five) for number in group.members}
+    columns = {number: _values(rows_of(runs[number], group.questions), metric, treatment) for number in group.members}
     kept = tuple(number for number, values in columns.items() if any(value is not None for value in values))
     first = rows_of(runs[kept[0]], group.questions) if kept else []
     whole = [i for i in range(len(first)) if all(columns[number][i] is not None for number in kept)]
@@ -60,8 +60,10 @@ def scored(runs: Sequence[StoredRun], group: RunGroup, metric: str, five: Advers
     return Scored(kept, tuple(first[i] for i in whole), scale_of(metric) * values)
 
 
-def _values(rows: Sequence[ScoreRow], metric: str, five: Adversarial) -> list[float | None]:
+def _values(rows: Sequence[ScoreRow], metric: str, treatment: Adversarial) -> list[float | None]:
     return [
-        None if row.kind == ADVERSARIAL and five == "exclude" else row.metrics.get(score_name(metric, row.kind, five))
+        None
+        if row.kind == ADVERSARIAL and treatment == "exclude"
+        else row.metrics.get(score_name(metric, row.kind, treatment))
         for row in rows
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from eval.judge.store import StoredVerdicts, load_judged
 from eval.loaders.kinds import ADVERSARIAL
 from eval.report.calls import Ledger, read_ledger
-from eval.report.scores import DIGITS
+from eval.report.scores import PAGE_DECIMALS
 from eval.runs.memories import Memories
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.stored import load_answers, load_references, load_retrievals
@@ -135,7 +135,7 @@ class Browser:
     def _scores(self, row: ScoreRow, judged: Sequence[StoredVerdicts]) -> dict[str, float]:
         names = (*self.scores, *(one.column for one in judged))
         found = {name: row.metrics.get(name) for name in names}
-        return {name: round(value, DIGITS) for name, value in found.items() if value is not None}
+        return {name: round(value, PAGE_DECIMALS) for name, value in found.items() if value is not None}
 
     def _stored(self, memories: Memories, reference: ReferenceRecord) -> Json:
         """By gold turn: numbers of the texts of the memories that name it, and how many more there are."""

@@ -14,7 +14,7 @@ from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
 
 #: Decimals of figures in the page's data.
-DIGITS = 4
+PAGE_DECIMALS = 4
 
 _Way = tuple[Adversarial, Weighting]
 _WAYS: tuple[_Way, ...] = tuple(product(get_args(Adversarial), get_args(Weighting)))
@@ -94,8 +94,14 @@ def _effective(way: _Way, metric: str, categories: Sequence[int], has_adversaria
 
 
 def _figures(found: ComparisonEstimate) -> list[Json]:
-    value = round(found.value, DIGITS)
+    value = round(found.value, PAGE_DECIMALS)
     interval = found.shown_interval
     if interval is None:
         return [value]
-    return [value, round(interval.low, DIGITS), round(interval.high, DIGITS), interval.by, found.questions]
+    return [
+        value,
+        round(interval.low, PAGE_DECIMALS),
+        round(interval.high, PAGE_DECIMALS),
+        interval.by,
+        found.questions,
+    ]

@@ -23,7 +23,7 @@ from eval.running.completeness import (
     whole,
 )
 from eval.running.faults import first_fault
-from eval.running.loading import Loading, tell_when_loaded
+from eval.running.loading import Loading, report_when_loaded
 from eval.running.models import (
     backbone_traffic,
     booked,
@@ -225,7 +225,7 @@ async def _run_beside_loading(
 ) -> RunOutcome:
     async with asyncio.TaskGroup() as group:
         if driven.shown.loading and driven.loaded is not None:
-            group.create_task(tell_when_loaded(driven.loaded, progress.loaded))
+            group.create_task(report_when_loaded(driven.loaded, progress.loaded))
         runner = Runner(driven.resources, plan.schedule, directory, progress)
         outcome = group.create_task(runner.run(data.samples))
     return outcome.result()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from eval.running.clocks import Clock
 from memsys.embedding.contract import Embedder, KeepsVectors, LoadsModel
-from memsys.protocol import MemoryConfig, TellsEmbedding
+from memsys.protocol import DeclaresEmbedding, MemoryConfig
 
 BACKBONE, EMBEDDER = "backbone", "embedder"
 
@@ -78,13 +78,13 @@ class Loading:
 
 def embeds(memory: MemoryConfig) -> bool:
     """Whether a memory may embed a text; one that does not say may."""
-    return memory.embeds if isinstance(memory, TellsEmbedding) else True
+    return memory.embeds if isinstance(memory, DeclaresEmbedding) else True
 
 
-async def tell_when_loaded(loaded: "Future[float]", tell: Callable[[float], None]) -> None:
-    """Call ``tell`` with the seconds of the loading once it is done.
+async def report_when_loaded(loaded: "Future[float]", report: Callable[[float], None]) -> None:
+    """Call ``report`` with the seconds of the loading once it is done.
 
     Raises:
         MemsysError: the model cannot be loaded.
     """
-    tell(await asyncio.shield(asyncio.wrap_future(loaded)))
+    report(await asyncio.shield(asyncio.wrap_future(loaded)))

@@ -17,7 +17,7 @@ from eval.running.plan import Plan
 from eval.running.progress import TrafficSince
 from eval.running.runner import RunResources
 from eval.runs.rundir import CallFolder, RunDirectory
-from memsys.embedding.contract import CountsTokens, Embedder, KeepsVectors, LoadsModel
+from memsys.embedding.contract import Embedder, KeepsVectors, LoadsModel, PaidPerToken
 from memsys.llm.config import BackboneConfig
 from memsys.llm.none import NoBackbone
 
@@ -63,7 +63,7 @@ def backbone_traffic(backbone: Backbones | None) -> Callable[[], TrafficSince]:
 
 def paid_parts(plan: Plan) -> PaidParts:
     """The parts of a plan that may cost dollars."""
-    paid = isinstance(embedder_for(plan), CountsTokens) and embeds(plan.memory)
+    paid = isinstance(embedder_for(plan), PaidPerToken) and embeds(plan.memory)
     return PaidParts(plan.backbone, plan.second, plan.second_roles, plan.embedder.name if paid else None)
 
 
@@ -136,7 +136,7 @@ def make_resources(
 
 def booked(embedder: Embedder, directory: RunDirectory, meters: RunMeters) -> Embedder:
     """The embedder that books what it is paid in the run's directory; the same one where nobody is paid."""
-    if not isinstance(embedder, CountsTokens):
+    if not isinstance(embedder, PaidPerToken):
         return embedder
     directory.open_embeddings()
     return PaidEmbedder(embedder, directory.add_embedding, meters.embedder)

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from memsys.assets.paths import ROOT, is_installed
+from memsys.cores import usable_cores
 from memsys.vocabulary import Json
 
 #: Packages whose version can move a number.
@@ -71,7 +72,7 @@ def hardware() -> Mapping[str, Json]:
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": usable_cores(),
         "memory_gib": round(pages / 2**30, 1),
         "gpus": _gpus(),
         "system": f"{platform.system()} {platform.machine()}",

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from eval.loaders.kinds import ADVERSARIAL, LIST
-from eval.metrics.locomo import ADVERSARIAL as LOCOMO_ADVERSARIAL
-from eval.metrics.locomo import abstains, chosen_option, is_trapped
+from eval.metrics.locomo import CATEGORY_5, abstains, chosen_option, is_trapped
 from eval.metrics.metric import Metric
 from eval.metrics.ordering import ORDERED_ITEMS, order_scores
 from eval.runs.records import AnswerRecord, ReferenceRecord
@@ -75,7 +74,7 @@ def answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Seq
     # A bare letter names an option; the official rule maps it back before it looks for the abstention.
     reply = in_known_words(chosen_option(answer.prediction, answer.options), answer.options, false_answer)
     # LoCoMo's rules go by its own numbers: a 5 that is not adversarial, or the reverse, is another data set's.
-    category = answer.category if (answer.category == LOCOMO_ADVERSARIAL) == adversarial else 0
+    category = answer.category if (answer.category == CATEGORY_5) == adversarial else 0
     for metric in metrics:
         if metric.lexical:
             prediction = reply if metric.rule is not None else answer.prediction

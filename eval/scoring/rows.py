@@ -18,7 +18,8 @@ from memsys.errors import ConfigError, ScoringError
 SCORES, SCORES_META = "scores.jsonl", "scores_meta.json"
 #: What the scores depend on; their checksums tell stale scores from fresh ones.
 INPUTS = ("answers.jsonl", "retrievals.jsonl", "references.jsonl", "updates.jsonl")
-DIGITS = 6
+#: Decimals of a stored score, and of the means of a summary.
+STORED_DECIMALS = 6
 #: Checksum of a file without rows.
 _NO_ROWS = hashlib.sha256(b"").hexdigest()
 

@@ -29,7 +29,7 @@ from eval.scoring.answers import answer_scores, corrected_scores
 from eval.scoring.kept import kept_scores
 from eval.scoring.neural import neural_scores
 from eval.scoring.retrievals import memory_scores, retrieval_scores
-from eval.scoring.rows import DIGITS, SCORES, SCORES_META, ScoreRow, Scores, ScoringConfig, checksums
+from eval.scoring.rows import SCORES, SCORES_META, STORED_DECIMALS, ScoreRow, Scores, ScoringConfig, checksums
 from eval.scoring.stored_turns import StoredTurns
 from memsys.errors import ScoringError
 
@@ -112,7 +112,7 @@ class _Scoring:
             reference.question_id,
             reference.conversation_id,
             reference.category,
-            {name: None if value is None else round(value, DIGITS) for name, value in scores.items()},
+            {name: None if value is None else round(value, STORED_DECIMALS) for name, value in scores.items()},
             reference.kind,
         )
 

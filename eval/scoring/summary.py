@@ -43,7 +43,7 @@ from eval.scoring.call_costs import calls_by_role, cost_per_unit, embedded_token
 from eval.scoring.latency import latency
 from eval.scoring.memory_statistics import memory_statistics, trace_statistics
 from eval.scoring.protocols import load_protocol, protocol_names
-from eval.scoring.rows import DIGITS, SCORES_META, ScoreRow, load_scores
+from eval.scoring.rows import SCORES_META, STORED_DECIMALS, ScoreRow, load_scores
 from eval.scoring.shown import SHOWN_CHARS
 from eval.scoring.storage import storage
 from memsys.vocabulary import Json
@@ -111,7 +111,7 @@ def with_means(summary: Json, rows: Sequence[ScoreRow]) -> Json:
 def _rounded(value: Any) -> Any:
     """Round every float: the last digits of a mean say nothing and make files differ."""
     if isinstance(value, float):
-        return round(value, DIGITS)
+        return round(value, STORED_DECIMALS)
     if isinstance(value, Mapping):
         return {key: _rounded(item) for key, item in value.items()}
     return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value

@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_intermixed_args(arguments)
     if options.command == "check":
         return check(options.overrides)
-    from eval.configs.overrides import tell_repeated
+    from eval.configs.overrides import report_repeated
     from eval.sweep.cells import Composer
 
     if options.out is not None and options.command != "collect":
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.gpu is not None and options.command != "plan":
         raise ConfigError(f"--gpu is for plan; {options.command} counts no hours")
     options.out, options.gpu = options.out or SUMMARIES, options.gpu or "a100"
-    tell_repeated(options.overrides)
+    report_repeated(options.overrides)
     if options.command == "collect":
         check_folder(options.out)
     with stage("composing the cells"):

@@ -130,7 +130,7 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
             write_table(table, out)
         console().print(f"{tables[0].paper.label}: tables in {short_path(out)}", highlight=False, markup=False)
         show_table(_overview(tables))
-        _tell_unused(unused)
+        _report_unused(unused)
     if numbers is None and set(papers) == set(spec_names()):
         whole = {paper: tables for paper, (tables, _) in zip(papers, built, strict=True)}
         write_atomic(out / INDEX, render_index(whole).encode())
@@ -209,7 +209,7 @@ def _overview(tables: Sequence[Table]) -> "RichTable":
     return shown
 
 
-def _tell_unused(unused: Mapping[str, str]) -> None:
+def _report_unused(unused: Mapping[str, str]) -> None:
     """One line for each reason: most runs are of data sets that other papers have."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in sorted(unused.items()):

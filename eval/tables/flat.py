@@ -14,7 +14,7 @@ COLUMNS = (
 )  # fmt: skip
 
 #: Decimals of figures in the table's unit: enough to recompute a difference, too few to differ between machines.
-_DIGITS = 4
+CSV_DECIMALS = 4
 
 
 def render_csv(table: Table) -> str:
@@ -94,5 +94,10 @@ def _equivalence(cell: TableCell) -> dict[str, object]:
     }
 
 
+def csv_value(value: object) -> object:
+    """Return a value as it stands in a CSV file: figures to :data:`CSV_DECIMALS`, what is missing as nothing."""
+    return _figure(value) if isinstance(value, float) else "" if value is None else value
+
+
 def _figure(value: float) -> str:
-    return f"{value:.{_DIGITS}f}"
+    return f"{value:.{CSV_DECIMALS}f}"

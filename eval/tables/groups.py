@@ -60,8 +60,8 @@ class ComparableRuns:
     @property
     def checksum(self) -> str:
         """First eight digits of the sha256 of the setting, the questions' ids and :attr:`data` if any, one a line."""
-        told_by = (*self.setting, *self.asked, *filter(None, [self.data]))
-        return sha256("\n".join(told_by).encode()).hexdigest()[:8]
+        parts = (*self.setting, *self.asked, *filter(None, [self.data]))
+        return sha256("\n".join(parts).encode()).hexdigest()[:8]
 
     @property
     def conversations(self) -> str:
@@ -105,10 +105,10 @@ def comparable_runs(
         )
         for (shared, data, reader), members in found.items()
     ]
-    return _told_apart(groups)
+    return _distinct(groups)
 
 
-def _told_apart(groups: list[ComparableRuns]) -> list[ComparableRuns]:
+def _distinct(groups: list[ComparableRuns]) -> list[ComparableRuns]:
     """Say of groups that only their questions tell apart which these are."""
     equal = Counter(group.short_key for group in groups)
     about = Counter((group.short_key, group.conversations) for group in groups)

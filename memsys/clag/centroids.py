@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from memsys.clag.geometry import DECIMALS, Metric
+from memsys.clag.geometry import Metric
 from memsys.embedding.contract import Vectors
+from memsys.index.vector import SCORE_DECIMALS
 
 
 class Centroids:
@@ -41,14 +42,14 @@ class Centroids:
         wide = vector.astype(np.float64)
         squares, dots = self._squares[: len(self._ids)], self._rows[: len(self._ids)] @ wide
         distances = squares - 2 * dots if metric == "l2" else -cosine(dots, squares, float(wide @ wide))
-        order = np.argsort(np.round(distances, DECIMALS), kind="stable")[:count]
+        order = np.argsort(np.round(distances, SCORE_DECIMALS), kind="stable")[:count]
         return [self._ids[row] for row in order]
 
     def similarity(self, vector: Vectors, cluster_id: str) -> float:
         """Return the cosine of a vector (d,) with a cluster's centroid, rounded; 0 for a centroid at the origin."""
         wide, row = vector.astype(np.float64), self._row_of[cluster_id]
         dots = self._rows[row : row + 1] @ wide
-        return float(np.round(cosine(dots, self._squares[row : row + 1], float(wide @ wide))[0], DECIMALS))
+        return float(np.round(cosine(dots, self._squares[row : row + 1], float(wide @ wide))[0], SCORE_DECIMALS))
 
     def _make_room(self, dimension: int) -> None:
         if len(self._ids) <= len(self._rows):

@@ -7,20 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
+from memsys.index.vector import SCORE_DECIMALS
 
 #: Centroids are plain means, so squared L2 from a unit vector is ``1 + |c|^2 - 2 q.c``: it prefers broad clusters
 #: (short centroids) to single notes; the cosine does not.
 Metric = Literal["l2", "cosine"]
-
-#: Scores and distances are compared rounded to this many decimals; ties go by order.
-DECIMALS = 6
 
 
 def nearest_rows(vector: Vectors, rows: Vectors, count: int) -> list[int]:
     """Return the ``count`` rows (n, d) of least Euclidean distance to ``vector`` (d,), nearest first."""
     differences = rows.astype(np.float64) - vector.astype(np.float64)
     distances = np.einsum("ij,ij->i", differences, differences)
-    return [int(row) for row in np.argsort(np.round(distances, DECIMALS), kind="stable")[:count]]
+    return [int(row) for row in np.argsort(np.round(distances, SCORE_DECIMALS), kind="stable")[:count]]
 
 
 def kmeans(vectors: Vectors, clusters: int, *, seed: int, restarts: int) -> NDArray[np.int64]:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from memsys.clag.cluster import Partition
 from memsys.clag.config import Merge
-from memsys.clag.geometry import DECIMALS
 from memsys.embedding.contract import Vectors
+from memsys.index.vector import SCORE_DECIMALS
 from memsys.notes.store import NoteStore
 
 #: Note id and cosine.
@@ -27,5 +27,5 @@ def merged(found: dict[str, list[Scored]], store: NoteStore, count: int, merge: 
     """
     hits = [hit for results in found.values() for hit in results]
     if merge == "score":
-        hits.sort(key=lambda hit: (-round(hit[1], DECIMALS), store.position(hit[0])))
+        hits.sort(key=lambda hit: (-round(hit[1], SCORE_DECIMALS), store.position(hit[0])))
     return hits[:count]

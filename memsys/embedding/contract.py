@@ -76,7 +76,7 @@ class KeepsVectors(Protocol):
 
 
 @runtime_checkable
-class CountsTokens(Protocol):
+class PaidPerToken(Embedder, Protocol):
     """An embedder behind a provider that is paid by the token."""
 
     def paid(self, texts: Sequence[str]) -> int:
@@ -85,7 +85,3 @@ class CountsTokens(Protocol):
         Vectors from a cache have none. A text that several callers wanted at the same time is paid once, and its tokens
         are given to the one of them who asks first.
         """
-
-
-class PaidPerToken(Embedder, CountsTokens, Protocol):
-    """An embedder whose tokens are counted because they are paid."""

@@ -21,9 +21,10 @@ from memsys.embedding.contract import Vectors
 from memsys.embedding.store import fingerprint
 from memsys.embedding.windows import cut_by_chars
 from memsys.errors import BackboneError, ConfigError
+from memsys.retrying import RETRIED_STATUS, pause_before
 
-_RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_LONGEST_PAUSE = 30.0
+#: A conflict is sent again too; of a backbone it counts as a fault of the request.
+_RETRIED_STATUS = RETRIED_STATUS | {409}
 #: Characters of a server's own words that are shown.
 _LONGEST_MESSAGE = 600
 #: Characters that count as a token where a server does not say how many tokens it read.
@@ -113,7 +114,7 @@ class HostedEmbedder(BatchingEmbedder):
         return {**super().statistics(), "truncated": self._server.truncated, "tokens": self._server.tokens.total}
 
     def paid(self, texts: Sequence[str]) -> int:
-        """See :class:`~memsys.embedding.contract.CountsTokens`."""
+        """See :class:`~memsys.embedding.contract.PaidPerToken`."""
         return self._server.tokens.take(texts)
 
 
@@ -182,7 +183,7 @@ class _Server:
                         f"{self._where()} failed {attempt + 1} times, last: {error}; see that the server runs and "
                         "answers, then start the run again: it resumes"
                     ) from error
-            time.sleep(min(self.config.backoff_s * 2**attempt, _LONGEST_PAUSE))
+            time.sleep(pause_before(attempt, self.config.backoff_s))
             attempt += 1
 
     def _post(self, body: Mapping[str, Any]) -> Any:

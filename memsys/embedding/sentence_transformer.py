@@ -10,7 +10,6 @@ the same bits for any batch on x86 CPUs (``tests/unit/test_embedding_model.py`` 
 """
 
 import logging
-import os
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from memsys.assets.paths import models_dir
+from memsys.cores import usable_cores
 from memsys.embedding.batching import BatchingEmbedder
 from memsys.embedding.bert import BertEncoder, BertTokenizer, is_mean_pooled_bert
 from memsys.embedding.contract import Vectors
@@ -163,7 +163,7 @@ class _LocalModel:
         return folder / f"{config.name}-{fingerprint(settings, self._folder())}"
 
     def _threads(self) -> int:
-        return self._config.threads or max(1, _usable_cores() // 2)
+        return self._config.threads or max(1, usable_cores() // 2)
 
     def _count_truncated(self, cut: int) -> None:
         if cut and not self.truncated:
@@ -247,8 +247,3 @@ class _Library:
 def _sees_gpu() -> bool:
     """Whether torch may find a GPU; asked without importing it."""
     return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
-
-
-def _usable_cores() -> int:
-    """Count the cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -13,13 +13,13 @@ EPISODE_TURNS = 8
 def online_episode_calls(config: Any, shape: DataShape) -> list[ExpectedCalls]:
     """For each message whether it begins an episode; then each episode is written.
 
-    Where a session always begins a new one, sessions are cut and told ahead, and their first messages are not asked
-    about.
+    Where a session always begins a new one, sessions are cut and described ahead, and their first messages are not
+    asked about.
     """
-    ahead, cutting, telling = config.boundary["session_cut"], config.roles["boundary"], config.roles["episode"]
+    ahead, cutting, describing = config.boundary["session_cut"], config.roles["boundary"], config.roles["episode"]
     messages = sum(shape.turns) - (len(shape.sessions) if ahead else 0)
     cut = f"{sorted(config.boundary.items())} {sorted(cutting.items(), key=str)}"
-    episode_key = f"{cut} {sorted(telling.items(), key=str)}"
+    episode_key = f"{cut} {sorted(describing.items(), key=str)}"
     prompt = episode_prompt_tokens(shape)
     phase: Phase = "prepare" if ahead else "write"
     boundaries = ExpectedCalls(phase, "boundary", messages, 350 + 10 * shape.turn_tokens, 40, cut)

@@ -1,4 +1,4 @@
-"""Telling a block as an episode: role ``episode`` (paper, appendix C)."""
+"""Describing a block as an episode: role ``episode`` (paper, appendix C)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,8 +11,8 @@ from memsys.episodes.roles import TEXTS
 from memsys.episodes.rules import EpisodeRules
 from memsys.llm.contract import LanguageModel, Role
 
-#: How a reply that does not validate ended. ``recovered``: it tells the block nevertheless. ``template``: the block is
-#: described by its length and its first and last message.
+#: How a reply that does not validate ended. ``recovered``: it describes the block nevertheless. ``template``: the block
+#: is described by its length and its first and last message.
 EpisodeFallback = Literal["recovered", "template"]
 
 
@@ -28,7 +28,7 @@ class Story:
 
 
 async def narrate(llm: LanguageModel, role: Role, block: MessageBlock, rules: EpisodeRules) -> Story:
-    """Tell a block with one call; depends on the block alone."""
+    """Describe a block with one call; depends on the block alone."""
     values = {"messages": joined(block.messages, dated=True), "reason": block.reason or TEXTS("conversation_ends")}
     reply = await llm.ask(role, values, key=block.key)
     found = loose_object(reply, role.reading)

@@ -82,7 +82,7 @@ class Episode:
 
     @property
     def turn_ids(self) -> tuple[str, ...]:
-        """The turns it tells."""
+        """The turns that it describes."""
         return tuple(message.turn_id for message in self.messages)
 
     @property

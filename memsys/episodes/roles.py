@@ -36,7 +36,7 @@ class EpisodeRoles:
 
     Attributes:
         boundary: does a message begin a new episode?
-        episode: tell a block.
+        episode: describe a block.
         extract: lasting facts of an episode.
         predict: what an episode is likely to hold, given known facts.
         calibrate: what an episode's messages add to a prediction.

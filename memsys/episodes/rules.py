@@ -38,7 +38,7 @@ class EpisodeRules:
         vector: text under which an episode is found.
         slack_days: a time given by the model is taken only if it lies so close to the block's own; else, and where the
             model gives none, the block's earliest is. ``None`` believes the model.
-        quoted_chars: characters of the first and the last message that describe a block which no reply tells.
+        quoted_chars: characters of the first and the last message that describe a block for which no reply does.
     """
 
     vector: EpisodeVector

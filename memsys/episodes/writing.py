@@ -46,7 +46,7 @@ class PendingExtraction:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeWriter:
-    """Tells blocks.
+    """Describes blocks.
 
     Attributes:
         llm: the backbone.
@@ -61,7 +61,7 @@ class EpisodeWriter:
     directly: bool
 
     async def describe(self, block: MessageBlock) -> EpisodeDraft:
-        """Tell a block and, where facts are read off the story, read them. Depends on the block alone."""
+        """Describe a block and, where facts are read off the story, read them. Depends on the block alone."""
         story = await narrate(self.llm, self.roles.episode, block, self.rules)
         if not self.directly:
             return EpisodeDraft(story, None)
@@ -69,13 +69,13 @@ class EpisodeWriter:
         return EpisodeDraft(story, await extract_directly(self.llm, self.roles, episode, block.key))
 
     async def describe_all(self, blocks: Sequence[MessageBlock]) -> list[EpisodeDraft]:
-        """Tell blocks side by side."""
+        """Describe blocks side by side."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self.describe(block)) for block in blocks]
         return [task.result() for task in tasks]
 
     async def describe_session(self, segmenter: Segmenter, messages: Iterable[Message]) -> tuple[EpisodeDraft, ...]:
-        """Cut a session and tell each block as soon as it is closed."""
+        """Cut a session and describe each block as soon as it is closed."""
         tasks: list[asyncio.Task[EpisodeDraft]] = []
         async with asyncio.TaskGroup() as group:
             for message in messages:

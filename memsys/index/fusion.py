@@ -3,6 +3,8 @@
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
+from memsys.index.vector import SCORE_DECIMALS
+
 #: The constant of the paper; it damps the difference between the first ranks.
 RRF_K = 60
 
@@ -58,5 +60,6 @@ def fuse(
     scores = reciprocal_rank_scores(rankings, weights, k=k, depth=depth)
     place = {item: position for position, item in enumerate(tie_scores)}
     return sorted(
-        scores.items(), key=lambda pair: (-round(pair[1], 12), -round(tie_scores[pair[0]], 6), place[pair[0]])
+        scores.items(),
+        key=lambda pair: (-round(pair[1], 12), -round(tie_scores[pair[0]], SCORE_DECIMALS), place[pair[0]]),
     )

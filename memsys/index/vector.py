@@ -17,7 +17,7 @@ from memsys.index.settings import IndexSettings, chosen_index
 
 IndexDevice = Literal["cpu", "gpu"]
 
-#: Scores that agree to this many decimals are ties, which go to the older item.
+#: Scores, distances and gains that agree to this many decimals are ties, which go to the older item.
 SCORE_DECIMALS = 6
 #: Candidates this close to the last place are compared exactly; far above the rounding error of float32 sums.
 _MARGIN = 1e-5
@@ -215,7 +215,7 @@ class VectorIndex:
         return self._exact(self._rows(ids), vector)
 
     def may_exceed(self, vector: NDArray[np.float32], cosine: float) -> bool:
-        """Tell whether an item's rounded cosine with a vector ``(dimension,)`` may be above this one.
+        """Return whether an item's rounded cosine with a vector ``(dimension,)`` may be above this one.
 
         By the lengths alone: with unit vectors none is above 1, and nothing need be searched.
         """
@@ -302,7 +302,7 @@ class VectorIndex:
         return rows[near_highest(products, k, _MARGIN)]
 
     def _without_gaps(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell of rows which of them hold an item."""
+        """Return of rows which of them hold an item."""
         if not self._gaps:
             return np.ones(len(rows), dtype=np.bool_)
         return np.array([self._row_of.get(self._ids[row]) == row for row in rows.tolist()], dtype=np.bool_)

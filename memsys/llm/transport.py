@@ -24,13 +24,13 @@ from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Endpoint, Engine, OtherServerError
 from memsys.llm.engines.openai import OTHERWISE
 from memsys.llm.wire import MalformedReplyError
+from memsys.retrying import LONGEST_PAUSE, RETRIED_STATUS, pause_before
 from memsys.vocabulary import Json
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_LONGEST_PAUSE = 30.0
 _LONGEST_NUMBER = 10  # digits of a pause in a server's header
 #: Characters of a server's own words that are shown.
 _LONGEST_MESSAGE = 600
@@ -38,7 +38,6 @@ _LONGEST_MESSAGE = 600
 _CONNECT_SECONDS = 30.0
 #: Seconds; below the 5 after which uvicorn and llama.cpp close an idle connection, else a request can meet the close.
 _KEEP_ALIVE = 4.0
-_RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 #: Statuses that speak of the request itself, not of a key, an address or a server that is busy.
 _FAULT_OF_REQUEST = frozenset({400, 409, 413, 415, 422})
 #: With these llama.cpp says of a request that it is wrong, and gives it the status of a server that is.
@@ -186,8 +185,8 @@ class Transport:
             ) from failure
         logger.info("%s: %s; sending again (%d of %d)", label, failure, retries + 1, self._config.transport_retries)
         asked = failure.pause if isinstance(failure, _TransientServerError) else 0.0
-        pause = min(self._config.backoff_s * 2**retries, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
-        await asyncio.sleep(max(pause, min(asked, 2 * _LONGEST_PAUSE)))
+        pause = pause_before(retries, self._config.backoff_s) * random.uniform(0.5, 1.0)
+        await asyncio.sleep(max(pause, min(asked, 2 * LONGEST_PAUSE)))
 
     async def _check_server(self) -> None:
         """See that the server is ours before anything is sent, where it was lost and has not been found since.
@@ -254,7 +253,7 @@ def _refusal(status: int, retry_after: str | None, message: str) -> Exception:
     """The error of a status that is not 200."""
     lowered = message.lower()
     at_fault = status in _FAULT_OF_REQUEST or (status == 500 and lowered.startswith(_FAULT_WORDS))
-    if not at_fault and (status in _RETRIED_STATUS or status > 500):
+    if not at_fault and (status in RETRIED_STATUS or status > 500):
         asked = (retry_after or "").strip()
         pause = float(asked) if asked.isascii() and asked.isdigit() and len(asked) < _LONGEST_NUMBER else 0.0
         return _TransientServerError(f"status {status}: {message}", pause)

@@ -91,17 +91,3 @@ def grouped(labels: Numbers) -> list[Numbers]:
     for node, label in enumerate(labels.tolist()):
         groups.setdefault(label, []).append(node)
     return [np.array(members, dtype=np.int64) for members in groups.values()]
-
-
-def modularity(graph: Graph, communities: list[Numbers], resolution: float = 1.0) -> float:
-    """Return Newman's modularity of a partition: sum over communities of w_in / W - gamma (d / 2W)^2."""
-    total = float(graph.weights.sum())
-    if total == 0.0:
-        return 0.0
-    label = np.full(graph.size, -1, dtype=np.int64)
-    for number, members in enumerate(communities):
-        label[members] = number
-    ends = label[graph.pairs]
-    inside = np.bincount(ends[:, 0], weights=graph.weights * (ends[:, 0] == ends[:, 1]), minlength=len(communities))
-    degrees = np.bincount(ends.ravel(), weights=np.repeat(graph.weights, 2), minlength=len(communities))
-    return float((inside / total - resolution * (degrees / (2 * total)) ** 2).sum())

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from memsys.index.vector import SCORE_DECIMALS
 from memsys.memfly.roles import Relation
 from memsys.memfly.rules import Ablation, UpdateRules
 
@@ -106,7 +107,7 @@ def decide(
 
 def _merge_rank(pair: Judgement, cosines: Mapping[int, float]) -> tuple[float, float, int]:
     """Sort key: the most redundant first, then the nearest, then the oldest."""
-    return -pair.strength, -round(cosines[pair.candidate], 6), pair.candidate
+    return -pair.strength, -round(cosines[pair.candidate], SCORE_DECIMALS), pair.candidate
 
 
 def merged_context(old: str, new: str, proposed: str, rules: UpdateRules) -> tuple[str, bool]:

@@ -20,13 +20,13 @@ def normalised(phrase: str) -> str:
 
 
 def digits_differ(one: str, other: str) -> bool:
-    """Tell whether both phrases hold numbers, and not the same: such phrases name different things."""
+    """Return whether both phrases hold numbers, and not the same: such phrases name different things."""
     first, second = _DIGITS.findall(one), _DIGITS.findall(other)
     return bool(first and second) and first != second
 
 
 def is_keyword(key: str, max_words: int) -> bool:
-    """Tell whether a canonical key can stand as a keyword: not empty, not too long, not only function words."""
+    """Return whether a canonical key can stand as a keyword: not empty, not too long, not only function words."""
     parts = key.split()
     return 0 < len(parts) <= max_words and key not in _ROLE_WORDS and not STOP_WORDS.issuperset(parts)
 

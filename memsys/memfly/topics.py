@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from memsys.embedding.contract import Vectors
 from memsys.index.products import inner_products
 from memsys.index.ranking import near_highest
+from memsys.index.vector import SCORE_DECIMALS
 from memsys.memfly.communities import Graph, Numbers, grouped, leiden
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.rules import TopicRules
 
-_DECIMALS = 6
 #: Twice the error of a product in single precision, and the rounding to six decimals; far above both.
 _MARGIN = 1e-5
 
@@ -38,7 +38,7 @@ class Topics:
         """
         rows = near_highest(inner_products(self.centroids, vector), count, _MARGIN)
         cosines = np.einsum("ij,j->i", self.centroids[rows].astype(np.float64), vector.astype(np.float64))
-        best = np.argsort(-np.round(cosines, _DECIMALS), kind="stable")[:count]
+        best = np.argsort(-np.round(cosines, SCORE_DECIMALS), kind="stable")[:count]
         return [int(row) for row in rows[best]]
 
     @classmethod
@@ -198,5 +198,5 @@ class _Joiner:
         alive = np.flatnonzero(self._sizes > 0)
         rows = centroids([self._parts[number] for number in alive], self._vectors)
         cosines = np.full((len(small), len(self._parts)), -np.inf)
-        cosines[:, alive] = np.round(rows[np.searchsorted(alive, small)] @ rows.T, _DECIMALS)
+        cosines[:, alive] = np.round(rows[np.searchsorted(alive, small)] @ rows.T, SCORE_DECIMALS)
         return dict(zip(small, cosines, strict=True))

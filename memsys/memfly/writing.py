@@ -37,7 +37,7 @@ class Writing:
     turns: int = 0
 
     async def write(self, unit_id: str, new: Denoised) -> bool:
-        """Store a turn; tells whether the graph changed."""
+        """Store a turn; returns whether the graph changed."""
         self.counts["fallback.ingest"] += new.malformed
         self.counts["fallback.ingest_context"] += new.context_empty
         if self.rules.ingest.skip_phatic and new.phatic:

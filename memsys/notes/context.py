@@ -109,12 +109,11 @@ def context_rules(settings: Mapping[str, Json], hits: int, labels: NoteLabels) -
 class NoteContext:
     """The context and what went into it.
 
-    ``dropped_lines`` counts lines that the token limit cut; ``shown`` are the places of the hits that have a line.
+    The trace names the linked notes (``linked_ids``) and counts lines that the token limit cut (``dropped_lines``);
+    ``shown`` are the places of the hits that have a line.
     """
 
     text: str
-    linked_ids: tuple[str, ...] = ()
-    dropped_lines: int = 0
     trace: Mapping[str, Json] = field(default_factory=dict)
     shown: tuple[int, ...] = ()
 
@@ -135,12 +134,11 @@ async def format_context(
     if rules.max_tokens is not None:
         costs = [await llm.count_tokens(text) for text in texts]
         kept = _within_limit(lines, costs, rules.max_tokens)
-    linked = tuple(lines[row].note.note_id for row in kept if not lines[row].is_hit)
-    dropped = len(lines) - len(kept)
-    trace = {"linked_ids": list(linked), "dropped_lines": dropped}
+    linked = [lines[row].note.note_id for row in kept if not lines[row].is_hit]
+    trace: dict[str, Json] = {"linked_ids": linked, "dropped_lines": len(lines) - len(kept)}
     # The limit keeps hits in their order, before any link: those that are shown are the first ones.
     shown = tuple(range(sum(lines[row].is_hit for row in kept)))
-    return NoteContext("".join(texts[row] for row in kept), linked, dropped, trace, shown)
+    return NoteContext("".join(texts[row] for row in kept), trace, shown)
 
 
 def note_line(note: Note, rules: NoteContextRules) -> str:

@@ -59,7 +59,7 @@ class Note:
         return " ".join([head, self.context, *self.keywords, *self.tags])
 
     def rewrite(self, cause: str, *, context: str, tags: Sequence[str]) -> bool:
-        """Set context and tags, keeping the former ones in the history; tells whether anything changed."""
+        """Set context and tags, keeping the former ones in the history; returns whether anything changed."""
         if context == self.context and list(tags) == self.tags:
             return False
         self.evolution_history.append({"by": cause, "context": self.context, "tags": self.tags})

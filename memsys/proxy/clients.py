@@ -141,10 +141,6 @@ class ProxyClients:
         self._clients.append(client)
         return client
 
-    def dismiss(self, client: ProxyClient) -> None:
-        """Take a program's access away."""
-        self._clients.remove(client)
-
     def find(self, token: str) -> ProxyClient | None:
         """The program with this token."""
         shown = token.encode("utf-8", "surrogateescape")  # of a header, in which any bytes may come

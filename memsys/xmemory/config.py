@@ -76,7 +76,7 @@ class XMemoryConfig:
 
     @cached_property
     def semantic_rules(self) -> SemanticRules:
-        """How facts are won."""
+        """How facts are extracted."""
         return from_settings(SemanticRules, self.semantic, "memory.semantic")
 
     @cached_property

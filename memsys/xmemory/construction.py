@@ -4,10 +4,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from memsys.embedding.contract import Vectors
-from memsys.episodes.extraction import EpisodeStatements, extract_by_prediction, extract_directly
+from memsys.episodes.learning import FactLearning
 from memsys.episodes.narrating import Story
-from memsys.episodes.nodes import Episode, Fact
+from memsys.episodes.nodes import Episode
 from memsys.episodes.writing import EpisodeDraft, EpisodeWriter, PendingExtraction
 from memsys.protocol import Parts
 from memsys.xmemory.config import XMemoryConfig
@@ -21,15 +20,24 @@ class HierarchyConstruction:
 
     Attributes:
         writer: describes blocks.
-        waiting: episodes whose facts are still to be won, in order.
+        waiting: episodes whose facts are still to be extracted, in order.
         counts: what happened.
         objectives: ``f`` of all themes after each stage of the last revision.
     """
 
     def __init__(self, config: XMemoryConfig, parts: Parts, roles: XMemoryRoles, store: HierarchyStore) -> None:
         self._config, self._parts, self._roles, self._store = config, parts, roles, store
-        directly = config.semantic_rules.mode == "direct"
-        self.writer = EpisodeWriter(parts.llm, roles, config.episode_rules, directly)
+        rules = config.semantic_rules
+        self.writer = EpisodeWriter(parts.llm, roles, config.episode_rules, rules.mode == "direct")
+        self._facts = FactLearning(
+            parts.llm,
+            parts.embedder,
+            roles,
+            store,
+            max_known=rules.max_known,
+            min_cos=rules.min_cos,
+            dedup_cos=rules.dedup_cos,
+        )
         self.waiting: list[PendingExtraction] = []
         self.counts: Counter[str] = Counter()
         self.objectives: dict[str, float] = {}
@@ -55,45 +63,13 @@ class HierarchyConstruction:
         return episode.content if self._config.episode_rules.vector == "content" else episode.headline
 
     async def learn(self, waiting: Sequence[PendingExtraction]) -> None:
-        """Win and store the facts of episodes, one episode after the other: a prediction sees all facts before."""
+        """Extract and store the facts of episodes, one episode after the other: a prediction sees all facts before."""
         for each in waiting:
-            episode = self._store.episodes[each.episode_id]
-            extracted = each.extracted or await self._extract(episode, each.key)
-            self.counts.update(extracted.events)
-            await self._store_facts(episode, extracted.statements)
-
-    async def _extract(self, episode: Episode, key: str) -> EpisodeStatements:
-        if not self._store.facts:
-            return await extract_directly(self._parts.llm, self._roles, episode, key)
-        rules, index = self._config.semantic_rules, self._store.fact_index
-        vector = (await self._parts.embedder.embed([episode.headline]))[0]
-        found = index.search(vector, rules.max_known, least=rules.min_cos)
-        known = [self._store.facts[fact_id].text for fact_id, cosine in found if round(cosine, 6) >= rules.min_cos]
-        return await extract_by_prediction(self._parts.llm, self._roles, episode, known, key)
-
-    async def _store_facts(self, episode: Episode, statements: Sequence[str]) -> None:
-        if not statements:
-            return
-        vectors = await self._parts.embedder.embed(statements)
-        new: list[str] = []
-        for row, statement in enumerate(statements):
-            if self._is_duplicate(vectors[row]):
-                self.counts["facts.duplicates"] += 1
-                continue
-            fact = Fact(f"s{len(self._store.facts)}", statement, episode.episode_id, episode.time)
-            self._store.add_fact(fact, vectors[row : row + 1])
-            new.append(fact.fact_id)
-        self._store.link_new(new)
-        if self._config.theme_rules.schedule == "arrival" and new:
-            # Beside the event loop: other conversations' calls go on, and this one's boundaries touch no theme.
-            await asyncio.to_thread(self._arrange, new)
-
-    def _is_duplicate(self, vector: Vectors) -> bool:
-        least, index = self._config.semantic_rules.dedup_cos, self._store.fact_index
-        if not index.may_exceed(vector, least):
-            return False
-        closest = index.search(vector, 1, least=least)
-        return bool(closest) and round(closest[0][1], 6) > least
+            new = await self._facts.learn(each, self.counts)
+            self._store.link_new(new)
+            if self._config.theme_rules.schedule == "arrival" and new:
+                # Beside the event loop: other conversations' calls go on, and this one's boundaries touch no theme.
+                await asyncio.to_thread(self._arrange, new)
 
     def _arrange(self, fact_ids: Sequence[str]) -> None:
         """Put new facts into themes, and split and merge what they ask for."""

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
 from memsys.index.ranking import near_highest
-from memsys.index.vector import VectorIndex
-from memsys.xmemory.space import DECIMALS
+from memsys.index.vector import SCORE_DECIMALS, VectorIndex
 
 #: Node -> its neighbours with their cosines, best first; only positive cosines.
 Graph = dict[str, list[tuple[str, float]]]
@@ -28,7 +27,7 @@ def fact_graph(ids: Sequence[str], vectors: Vectors, count: int) -> Graph:
     graph: Graph = {}
     wide = vectors.astype(np.float64)
     for start in range(0, len(ids), _BLOCK):
-        cosines = np.round(wide[start : start + _BLOCK] @ wide.T, DECIMALS)
+        cosines = np.round(wide[start : start + _BLOCK] @ wide.T, SCORE_DECIMALS)
         for offset, row in enumerate(cosines):
             row[start + offset] = -1.0
             graph[ids[start + offset]] = [(ids[other], float(row[other])) for other in _first(row, count)]
@@ -47,7 +46,7 @@ def newest_edges(index: VectorIndex, new: Sequence[str], count: int) -> Graph:
     graph: Graph = {}
     for fact_id, vector in zip(new, index.vectors(new), strict=True):
         found = index.search(vector, count + 1)
-        near = [(other, round(cosine, DECIMALS)) for other, cosine in found if other != fact_id]
+        near = [(other, round(cosine, SCORE_DECIMALS)) for other, cosine in found if other != fact_id]
         graph[fact_id] = [(other, cosine) for other, cosine in near if cosine > 0][:count]
     return graph
 

@@ -57,7 +57,7 @@ class XMemory(BaseMemory):
         return [Unit(unit_id=run[0].turn_id, turns=run) for run in runs]
 
     async def prepare(self, unit: Unit) -> PreparedSession:
-        """Cut and tell a session, where that depends on it alone."""
+        """Cut a session and describe its blocks, where that depends on it alone."""
         if not self._by_session:
             return PreparedSession()
         segmenter = self._new_segmenter()

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from memsys.embedding.contract import Vectors
+from memsys.index.vector import SCORE_DECIMALS
 from memsys.llm.contract import LanguageModel, Role
-from memsys.xmemory.space import DECIMALS, part_of
+from memsys.xmemory.space import part_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +44,4 @@ async def summarise(
 def central(vectors: Vectors) -> int:
     """Return the row ``(n, d)`` of highest cosine with the centroid; ties: the first."""
     cosines = vectors.astype(np.float64) @ part_of(vectors).direction
-    return int(np.round(cosines, DECIMALS).argmax())
+    return int(np.round(cosines, SCORE_DECIMALS).argmax())

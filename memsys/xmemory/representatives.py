@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from memsys.index.vector import SCORE_DECIMALS
 from memsys.xmemory.objective import Floats
 from memsys.xmemory.rules import Normaliser
-from memsys.xmemory.space import DECIMALS
 
 
 def scaled(values: Floats) -> Floats:
@@ -14,7 +14,7 @@ def scaled(values: Floats) -> Floats:
     if not len(values):
         return values
     low, high = float(values.min()), float(values.max())
-    if round(high - low, DECIMALS) <= 0:
+    if round(high - low, SCORE_DECIMALS) <= 0:
         return np.full(len(values), 0.5)
     return (values - low) / (high - low)
 
@@ -55,7 +55,7 @@ def select_representatives(
     covered = np.zeros(count, dtype=np.bool_)
     while len(chosen) < min(budget, count) and not covered.all():
         gains = weights[:, ~covered].sum(axis=1) / scale
-        values = np.round(alpha * gains + (1 - alpha) * wanted, DECIMALS)
+        values = np.round(alpha * gains + (1 - alpha) * wanted, SCORE_DECIMALS)
         values[chosen] = -np.inf
         best = int(values.argmax())
         if values[best] <= 0:

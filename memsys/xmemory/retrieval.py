@@ -7,6 +7,7 @@ import numpy as np
 
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.episodes.context import EpisodeContext
+from memsys.index.vector import SCORE_DECIMALS
 from memsys.llm.contract import LanguageModel
 from memsys.notes.spans import timed
 from memsys.vocabulary import Hit, Json, Retrieval
@@ -15,7 +16,6 @@ from memsys.xmemory.config import XMemoryConfig
 from memsys.xmemory.gate import Admission, Gate
 from memsys.xmemory.representatives import edge_weights, scaled, select_representatives
 from memsys.xmemory.roles import XMemoryRoles
-from memsys.xmemory.space import DECIMALS
 from memsys.xmemory.store import HierarchyStore
 from memsys.xmemory.uncertainty import Coarse, UncertaintyProbe
 
@@ -98,7 +98,9 @@ class TopDownRetrieval:
             return []
         cosines = self.store.summary_index.cosines(names, vector)
         place = self.store.summary_index.position
-        order = sorted(range(len(names)), key=lambda row: (-round(float(cosines[row]), DECIMALS), place(names[row])))
+        order = sorted(
+            range(len(names)), key=lambda row: (-round(float(cosines[row]), SCORE_DECIMALS), place(names[row]))
+        )
         return self._select([names[row] for row in order], cosines[order], self.store.theme_edges,
                             self.config.retrieval_rules.themes)  # fmt: skip
 
@@ -111,7 +113,7 @@ class TopDownRetrieval:
             return [(fact_id, cosine) for fact_id, cosine in pool if partition.home[fact_id] in themes]
         names = [fact_id for theme_id in themes for fact_id in partition.members[theme_id]]
         cosines = dict(zip(names, index.cosines(names, vector).tolist(), strict=True)) if names else {}
-        return sorted(cosines.items(), key=lambda pair: (-round(pair[1], DECIMALS), index.position(pair[0])))
+        return sorted(cosines.items(), key=lambda pair: (-round(pair[1], SCORE_DECIMALS), index.position(pair[0])))
 
     def _select(self, nodes: list[str], relevance: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
                 graph: dict[str, list[tuple[str, float]]], budget: int) -> list[str]:  # fmt: skip
@@ -135,7 +137,7 @@ class TopDownRetrieval:
         ranks = scaled(cosines) + rules.support * np.array(
             [max((support[fact_id] for fact_id in parents.get(name, ())), default=0.0) for name in names]
         )
-        order = np.argsort(-np.round(ranks, DECIMALS), kind="stable")
+        order = np.argsort(-np.round(ranks, SCORE_DECIMALS), kind="stable")
         return Ranked(tuple(names[row] for row in order), dict(zip(names, cosines.tolist(), strict=True)))
 
     def _support(self, chosen: StageOneChoice, vector: Vectors) -> dict[str, float]:
@@ -176,7 +178,7 @@ class TopDownRetrieval:
 
     def _by_cosine(self, chosen: StageOneChoice) -> list[str]:
         place = self.store.fact_index.position
-        return sorted(chosen.facts, key=lambda name: (-round(chosen.cosines[name], DECIMALS), place(name)))
+        return sorted(chosen.facts, key=lambda name: (-round(chosen.cosines[name], SCORE_DECIMALS), place(name)))
 
     def _shown(self, chosen: StageOneChoice, context: EpisodeContext) -> tuple[int, ...]:
         """Places of the hits in the context, which keeps facts in the order in which they were chosen."""

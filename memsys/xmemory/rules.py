@@ -22,18 +22,18 @@ Estimator = Literal["nll", "entropy"]
 
 
 def is_list(value: object) -> bool:
-    """Tell whether a setting is a list; a text is none."""
+    """Return whether a setting is a list; a text is none."""
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def is_early_rule(value: Any) -> bool:
-    """Tell whether a setting is a pair of whole numbers, both at least 1."""
+    """Return whether a setting is a pair of whole numbers, both at least 1."""
     return is_list(value) and len(value) == 2 and all(type(part) is int and part >= 1 for part in value)
 
 
 @dataclass(frozen=True, slots=True)
 class SemanticRules:
-    """How facts are won from an episode.
+    """How facts are extracted from an episode.
 
     Attributes:
         mode: ``direct`` reads them off the episode (the paper's prompt); ``predict_calibrate`` predicts the episode
@@ -251,7 +251,7 @@ class GateRules:
             raise ConfigError("memory.gate.speculative=true needs mode=official: in strict each probe needs the last")
 
     def stops(self, tried: int, misses: int) -> bool:
-        """Tell whether to stop after so many probes with so many misses."""
+        """Return whether to stop after so many probes with so many misses."""
         return any(tried <= first and misses >= enough for first, enough in self.early)
 
 

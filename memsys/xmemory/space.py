@@ -2,8 +2,7 @@
 
 Sums run over single rows (``einsum``), so that a similarity has the same bits however and whenever it was computed: a
 memory restored from a snapshot decides as the one that went on. Which themes may be near is found in single precision,
-within a margin that no rounding exceeds; only their similarities are then computed. Of the pairs of themes a few for
-each are kept, as the number of all grows with the square of the themes.
+within a margin that no rounding exceeds; only their similarities are then computed.
 """
 
 import math
@@ -16,18 +15,13 @@ from numpy.typing import NDArray
 
 from memsys.embedding.contract import Vectors
 from memsys.index.ranking import near_highest
+from memsys.index.vector import SCORE_DECIMALS
+from memsys.xmemory.nearest import KEPT, NearestLists, Rows
 from memsys.xmemory.objective import Bell, Floats, balance, objective, semantic_score
 from memsys.xmemory.products import CentroidProducts, Products
 
-#: Similarities, scores and gains are compared rounded to this many decimals; ties go to the older.
-DECIMALS = 6
-
-Rows = NDArray[np.int64]
-
 #: So few themes are compared in double precision at once.
 _FEW = 64
-#: So many nearest others of a theme are kept: where some of them go, the next one is known.
-_KEPT = 6
 #: Half a unit of the last decimal on both sides of a comparison, and more.
 _ROUNDING = 2e-6
 #: Two centroids whose cosine squared is nearer to 1 count as one direction: their weights are not determined.
@@ -87,11 +81,7 @@ class ThemeSpace:
         self._alive: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
         self._sizes: Floats = np.zeros(0)
         self._cohesion: Floats = np.zeros(0)
-        #: per row the nearest others, best first, and their cosines; -1 and -inf where fewer are known
-        self._near: Rows = np.zeros((0, _KEPT), dtype=np.int64)
-        self._cosines: Floats = np.zeros((0, _KEPT))
-        #: per row what no cosine with another one exceeds; -inf where all others are listed, inf for empty rows
-        self._floor: Floats = np.zeros(0)
+        self._lists = NearestLists()
         self._scores: dict[Bell, float] = {}
         self._columns: _Standing | None = None
 
@@ -106,25 +96,25 @@ class ThemeSpace:
             self._row_of[theme_id] = len(self._ids)
             self._ids.append(theme_id)
         row = self._row_of[theme_id]
-        short = [] if new else self._strike(row)
+        short = [] if new else self._lists.strike(row)
         self._directions[row], self._sizes[row], self._cohesion[row] = part.direction, part.size, part.cohesion
         self._alive[row] = True
         self._products.put(row, part.direction)
         self._changed()
         near = self._about(theme_id)
-        others = np.flatnonzero(near + self._products.margin > self._floor[: len(self._ids)])
+        others = np.flatnonzero(near + self._products.margin > self._lists.floor[: len(self._ids)])
         cosines = self._to(part.direction, others)
-        entering = cosines > self._floor[others]
-        self._enter(others[entering], row, cosines[entering])
-        self._refill([row, *(other for other in short if not np.isfinite(self._cosines[other, 0]))])
+        entering = cosines > self._lists.floor[others]
+        self._lists.enter(others[entering], row, cosines[entering])
+        self._refill([row, *(other for other in short if not np.isfinite(self._lists.cosines[other, 0]))])
 
     def drop(self, theme_id: str) -> None:
         """Remove a theme."""
         row = self._row_of.pop(theme_id)
-        self._alive[row], self._floor[row] = False, np.inf
+        self._alive[row], self._lists.floor[row] = False, np.inf
         self._products.drop(row)
         self._changed()
-        self._refill(self._strike(row))
+        self._refill(self._lists.strike(row))
 
     def nearest(self, vector: Vectors) -> tuple[str, float] | None:
         """Return the theme whose centroid is nearest to a vector ``(d,)``, with their cosine; ties: the oldest."""
@@ -133,13 +123,13 @@ class ThemeSpace:
         wide = vector.astype(np.float64)
         direction = wide / (float(np.sqrt(np.einsum("i,i->", wide, wide))) or 1.0)
         rows = self._top(self._with_all(direction), 1)
-        cosines = np.round(self._to(direction, rows), DECIMALS)
+        cosines = np.round(self._to(direction, rows), SCORE_DECIMALS)
         best = int(cosines.argmax())
         return self._ids[rows[best]], float(cosines[best])
 
     def cosine(self, one: str, other: str) -> float:
         """Return the cosine of two themes' centroids, rounded."""
-        return round(_dot(self._directions[self._row_of[one]], self._directions[self._row_of[other]]), DECIMALS)
+        return round(_dot(self._directions[self._row_of[one]], self._directions[self._row_of[other]]), SCORE_DECIMALS)
 
     def similar(self, theme_id: str, least: float, count: int | None) -> list[str]:
         """Return the themes whose centroids have at least this cosine with a theme's, best first, at most ``count``."""
@@ -151,14 +141,14 @@ class ThemeSpace:
 
     def _similar(self, theme_id: str, least: float, count: int | None) -> list[tuple[str, float]]:
         row = self._row_of[theme_id]
-        if self._floor[row] < least - _ROUNDING:  # what is not listed is no candidate
-            rows = np.sort(self._near[row][self._near[row] >= 0])
+        if self._lists.floor[row] < least - _ROUNDING:  # what is not listed is no candidate
+            rows = np.sort(self._lists.near[row][self._lists.near[row] >= 0])
         else:
             near = self._about(theme_id)
             rows = np.flatnonzero(np.isfinite(near) & (near >= least - self._products.margin - _ROUNDING))
             if count is not None and len(rows) > count:
                 rows = rows[self._top(near[rows], count)]
-        cosines = np.round(self._to(self._directions[row], rows), DECIMALS)
+        cosines = np.round(self._to(self._directions[row], rows), SCORE_DECIMALS)
         found = np.flatnonzero(cosines >= least)
         order = found[np.argsort(-cosines[found], kind="stable")][:count]
         return [(self._ids[rows[place]], float(cosines[place])) for place in order]
@@ -254,7 +244,7 @@ class ThemeSpace:
         return np.flatnonzero(near & np.isfinite(products))
 
     def _near_merged(self, nearest: Floats, direction: Floats, gone: Sequence[int]) -> Rows | None:
-        """The same for the merger of two themes, told without a pass over all; ``None`` where it cannot be.
+        """The same for the merger of two themes, found without a pass over all; ``None`` where it cannot be.
 
         The merger's centroid is a sum of both, but for a remainder that is measured: its cosine with a third theme is
         bounded by that of the one, whose products are known, and that of the other, which exceeds the floor of neither
@@ -265,13 +255,13 @@ class ThemeSpace:
         if min(weights) <= 0:
             return None
         used, margin = len(self._ids), self._products.margin
-        listing = self._listing(other) // _KEPT
-        listed = self._near[gone].ravel()
+        listing = self._lists.listing(other)
+        listed = self._lists.near[gone].ravel()
         near = np.concatenate([listing, listed[listed >= 0]])
         near = near[self._alive[near] & (near != one) & (near != other)]
         if not len(near):
             return None
-        bounds = np.minimum(self._floor[:used], self._floor[other])
+        bounds = np.minimum(self._lists.floor[:used], self._lists.floor[other])
         bounds *= weights[1]
         bounds += weights[0] * self._with_all(self._directions[one])
         bounds += rest + (1 + weights[0]) * margin
@@ -293,20 +283,20 @@ class ThemeSpace:
     def _standing(self) -> _Standing:
         if self._columns is None:
             rows, used = self._live(), len(self._ids)
-            sizes, first = self._sizes[rows], np.where(self._alive[:used], self._near[:used, 0], -1)
-            nearest = self._cosines[:used, 0].copy()
+            sizes, first = self._sizes[rows], np.where(self._alive[:used], self._lists.near[:used, 0], -1)
+            nearest = self._lists.cosines[:used, 0].copy()
             facts, squares = float(sizes.sum()), float((sizes * sizes).sum())
             self._columns = _Standing(rows, self._cohesion[rows], nearest, first, facts, squares)
         return self._columns
 
     def _next(self, affected: Rows, gone: Sequence[int], rows: Rows) -> Floats:
         """Similarity of each affected row to the nearest one that stays; -inf where there is none."""
-        near = self._near[affected]
+        near = self._lists.near[affected]
         stays = near >= 0
         for row in gone:
             stays &= near != row
-        found: Floats = np.where(stays, self._cosines[affected], -np.inf).max(axis=1, initial=-np.inf)
-        for place in np.flatnonzero(np.isneginf(found) & np.isfinite(self._floor[affected])).tolist():
+        found: Floats = np.where(stays, self._lists.cosines[affected], -np.inf).max(axis=1, initial=-np.inf)
+        for place in np.flatnonzero(np.isneginf(found) & np.isfinite(self._lists.floor[affected])).tolist():
             row = int(affected[place])
             found[place] = -np.inf if row in gone else self._closest_among(row, rows)
         return found
@@ -322,48 +312,9 @@ class ThemeSpace:
         """List the nearest others of rows anew."""
         for row in rows:
             products = self._about(self._ids[row])
-            chosen = self._top(products, _KEPT) if len(self) > _KEPT else np.flatnonzero(np.isfinite(products))
+            chosen = self._top(products, KEPT) if len(self) > KEPT else np.flatnonzero(np.isfinite(products))
             cosines = self._to(self._directions[row], chosen)
-            best = np.argsort(-cosines, kind="stable")[:_KEPT]
-            self._near[row], self._cosines[row] = -1, -np.inf
-            self._near[row, : len(best)], self._cosines[row, : len(best)] = chosen[best], cosines[best]
-            self._floor[row] = self._cosines[row, -1] if len(self) - 1 > _KEPT else -np.inf
-
-    def _strike(self, row: int) -> list[int]:
-        """Take a row out of all lists; return the rows whose lists are empty now though there are others."""
-        found, places = np.divmod(self._listing(row), _KEPT)
-        if not len(found):
-            return []
-        kept = np.arange(_KEPT - 1) + (np.arange(_KEPT - 1) >= places[:, None])
-        self._near[found, :-1] = np.take_along_axis(self._near[found], kept, axis=1)
-        self._cosines[found, :-1] = np.take_along_axis(self._cosines[found], kept, axis=1)
-        self._near[found, -1], self._cosines[found, -1] = -1, -np.inf
-        short = found[np.isneginf(self._cosines[found, 0]) & np.isfinite(self._floor[found])]
-        return [int(other) for other in short]
-
-    def _listing(self, row: int) -> Rows:
-        """Places, in the lists one after the other, where a row is listed; ascending."""
-        return np.flatnonzero(self._near[: len(self._ids)].ravel() == row)
-
-    def _enter(self, others: Rows, row: int, cosines: Floats) -> None:
-        """Put a row into the lists of others, whose last gives way where the list is full.
-
-        Args:
-            others: rows of the lists, each once.
-            row: what enters.
-            cosines: its cosine with each of them, above their floors.
-        """
-        if not len(others):
-            return
-        near, listed, new = self._near[others], self._cosines[others], cosines[:, None]
-        places = (listed >= new).sum(axis=1, keepdims=True)
-        ranks = np.arange(_KEPT)
-        before, here, moved = ranks < places, ranks == places, np.maximum(ranks - 1, 0)
-        self._near[others] = np.where(before, near, np.where(here, row, near[:, moved]))
-        self._cosines[others] = np.where(before, listed, np.where(here, new, listed[:, moved]))
-        last = listed[:, -1]
-        below = np.where(places[:, 0] == _KEPT, cosines, last)  # the row itself, or what it pushed out
-        self._floor[others] = np.where(np.isfinite(below), below, self._floor[others])
+            self._lists.fill(row, chosen, cosines, whole=len(self) - 1 <= KEPT)
 
     def _top(self, products: Products, count: int) -> Rows:
         """Places that may hold one of the ``count`` highest rounded cosines, given their products; ascending."""
@@ -406,18 +357,10 @@ class ThemeSpace:
         self._products.make_room(more)
         self._alive = np.pad(self._alive, (0, more))
         self._sizes, self._cohesion = np.pad(self._sizes, (0, more)), np.pad(self._cohesion, (0, more))
-        self._near = np.pad(self._near, ((0, more), (0, 0)), constant_values=-1)
-        self._cosines = np.pad(self._cosines, ((0, more), (0, 0)), constant_values=-np.inf)
-        self._floor = np.pad(self._floor, (0, more), constant_values=np.inf)
+        self._lists.make_room(more)
 
     def _keep_rows(self, live: Rows) -> None:
-        moved = np.cumsum(self._alive) - 1
-        near = self._near[live]
-        self._near, self._cosines, self._floor = (
-            np.where(near >= 0, moved[near], -1),
-            self._cosines[live],
-            self._floor[live],
-        )
+        self._lists.keep_rows(live, np.cumsum(self._alive) - 1)
         self._ids = [self._ids[row] for row in live]
         self._row_of = {theme_id: row for row, theme_id in enumerate(self._ids)}
         self._directions, self._alive = self._directions[live], self._alive[live]

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from memsys.embedding.contract import Vectors
+from memsys.index.vector import SCORE_DECIMALS
 from memsys.xmemory.objective import Floats
-from memsys.xmemory.space import DECIMALS
 
 #: Rows of the theme, part by part; every row is in exactly one part.
 Cutting = list[list[int]]
@@ -17,7 +17,7 @@ def cosines_between(vectors: Vectors) -> Floats:
     wide = vectors.astype(np.float64)
     norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
     unit = wide / np.where(norms > 0, norms, 1.0)[:, None]
-    cosines: Floats = np.round(np.einsum("ik,jk->ij", unit, unit), DECIMALS)
+    cosines: Floats = np.round(np.einsum("ik,jk->ij", unit, unit), SCORE_DECIMALS)
     return cosines
 
 
@@ -73,13 +73,8 @@ def along_first_component(vectors: Vectors, *, cap: int) -> Cutting:
     centred = wide - wide.mean(axis=0)
     axis = np.linalg.svd(centred, full_matrices=False)[2][0]
     axis = axis * (1.0 if axis[np.abs(axis).argmax()] >= 0 else -1.0)  # a sign is not determined by the data
-    order = np.argsort(np.round(centred @ axis, DECIMALS), kind="stable").tolist()
+    order = np.argsort(np.round(centred @ axis, SCORE_DECIMALS), kind="stable").tolist()
     return ordered([order[start : start + cap] for start in range(0, len(order), cap)])
-
-
-def linkage_parts(vectors: Vectors, *, parts: int) -> Cutting:
-    """Cut rows ``(n, d)`` into at most ``parts`` by average linkage of cosine distances."""
-    return linkage_cuttings(cosines_between(vectors), (parts,))[0]
 
 
 def linkage_cuttings(cosines: Floats, counts: Sequence[int]) -> list[Cutting]:
@@ -118,5 +113,5 @@ def distinct(cuttings: Sequence[Cutting]) -> list[Cutting]:
 
 def best(cuttings: Sequence[Cutting], score: Callable[[Cutting], float]) -> Cutting:
     """Return the cutting of highest score; ties: the first."""
-    scores = np.round([score(cutting) for cutting in cuttings], DECIMALS)
+    scores = np.round([score(cutting) for cutting in cuttings], SCORE_DECIMALS)
     return cuttings[int(np.argmax(scores))]

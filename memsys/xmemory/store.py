@@ -79,11 +79,6 @@ class HierarchyStore:
         text = f"{episode.content}\n{joined(episode.messages, dated=False)}" if raw else episode.content
         return Hit(text, score, episode.turn_ids, episode_id)
 
-    def turns_of_theme(self, theme_id: str) -> tuple[str, ...]:
-        """Return the turns that a theme goes back to, in the order of its facts, none twice."""
-        episodes = dict.fromkeys(self.facts[fact_id].episode_id for fact_id in self.themes.members[theme_id])
-        return tuple(turn_id for episode_id in episodes for turn_id in self.episodes[episode_id].turn_ids)
-
     def state(self) -> dict[str, Any]:
         """Return everything as JSON values and arrays."""
         return {

@@ -8,9 +8,9 @@ import numpy as np
 
 from memsys.counting import counter_from
 from memsys.embedding.contract import Vectors
-from memsys.index.vector import VectorIndex
+from memsys.index.vector import SCORE_DECIMALS, VectorIndex
 from memsys.xmemory.rules import ThemeRules
-from memsys.xmemory.space import DECIMALS, ThemePart, ThemeSpace, part_of
+from memsys.xmemory.space import ThemePart, ThemeSpace, part_of
 from memsys.xmemory.splitting import (
     Cutting,
     along_first_component,
@@ -218,7 +218,7 @@ class Themes:
         part = part_of(self._facts.vectors([*self.members[one], *self.members[other]]))
         bell = self._rules.bell
         after = self._space.score(bell, without=(one, other), parts=[part], among=among)
-        return round(after - self._space.score(bell, among=among), DECIMALS)
+        return round(after - self._space.score(bell, among=among), SCORE_DECIMALS)
 
     def _around(self, *theme_ids: str) -> list[str] | None:
         """The themes whose score counts; ``None`` for all."""

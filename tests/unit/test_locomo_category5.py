@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from eval.loaders.locomo import ADVERSARIAL, LocomoConfig
+from eval.loaders.locomo import LocomoConfig
 from eval.loaders.locomo_category5 import CODES, AuditedQuestion, agreement, read_category5
+from eval.metrics.locomo import CATEGORY_5
 from memsys.errors import DataError
 
 HEADER = "question_id\treader_a\treader_b\tcode\tperson\tnote\n"
 
 
 def audited(a: str, b: str) -> AuditedQuestion:
-    return AuditedQuestion(f"{a}{b}", a, b, a, False, "")
+    return AuditedQuestion(f"{a}{b}", a, b, a, "")
 
 
 def test_every_disagreement_is_decided_and_noted() -> None:
@@ -42,7 +43,7 @@ def test_a_person_overrules_the_readers(tmp_path: Path) -> None:
     path = tmp_path / "audit.tsv"
     path.write_text(HEADER + "conv-1:q000\tfine\tfine\tfine\tanswerable\t\n")
     question = read_category5(path)["conv-1:q000"]
-    assert (question.code, question.verdict, question.by_person) == ("answerable", "unsound", True)
+    assert (question.code, question.verdict) == ("answerable", "unsound")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_without_the_file_nothing_is_audited(tmp_path: Path) -> None:
 @pytest.mark.real_data
 def test_the_audit_names_every_adversarial_question_of_the_published_file(locomo_file: Path) -> None:
     samples = LocomoConfig(path=str(locomo_file)).load().samples
-    asked = {each.question_id for sample in samples for each in sample.questions if each.category == ADVERSARIAL}
+    asked = {each.question_id for sample in samples for each in sample.questions if each.category == CATEGORY_5}
     assert asked == set(read_category5())
     extra = {key: each.extra for sample in samples for key, each in sample.references.items()}
     assert all(extra[question_id]["adversarial_audit"] in CODES for question_id in asked)

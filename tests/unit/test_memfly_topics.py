@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memsys.memfly.communities import Graph, grouped, leiden, modularity
+from memsys.memfly.communities import Graph, Numbers, grouped, leiden
 from memsys.memfly.keywords import KeywordLayer
 from memsys.memfly.note import MemFlyNote
 from memsys.memfly.topics import Topics, bounded_partition, build_topics, centroids
@@ -41,6 +41,20 @@ def partition(made: Graph, rows: np.ndarray[Any, Any] | None = None, **bounds: A
 
 def communities(made: Graph, resolution: float = 1.0) -> list[list[int]]:
     return [part.tolist() for part in leiden(made, resolution=resolution, randomness=0.001, iterations=10, seed=3)]
+
+
+def modularity(graph: Graph, communities: list[Numbers], resolution: float = 1.0) -> float:
+    """Return Newman's modularity of a partition: sum over communities of w_in / W - gamma (d / 2W)^2."""
+    total = float(graph.weights.sum())
+    if total == 0.0:
+        return 0.0
+    label = np.full(graph.size, -1, dtype=np.int64)
+    for number, members in enumerate(communities):
+        label[members] = number
+    ends = label[graph.pairs]
+    inside = np.bincount(ends[:, 0], weights=graph.weights * (ends[:, 0] == ends[:, 1]), minlength=len(communities))
+    degrees = np.bincount(ends.ravel(), weights=np.repeat(graph.weights, 2), minlength=len(communities))
+    return float((inside / total - resolution * (degrees / (2 * total)) ** 2).sum())
 
 
 def test_two_triangles_are_two_communities() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from baselines.packages.config import CallCounts
 from eval.configs.compose import compose, config_loader
-from eval.configs.overrides import check_command_line, check_effect, explained, tell_repeated
+from eval.configs.overrides import check_command_line, check_effect, explained, report_repeated
 from eval.configs.targets import check_part
 from eval.loaders.custom import CustomConfig
 from eval.loaders.locomo import LocomoConfig
@@ -318,7 +318,7 @@ def test_a_part_that_cannot_be_replaced_names_the_choices_that_have_it() -> None
 )
 def test_a_setting_that_comes_again_is_told(settings: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The last held, and nothing said that the others had no effect."""
-    tell_repeated(settings)
+    report_repeated(settings)
     assert capsys.readouterr().err == said
 
 

@@ -199,7 +199,7 @@ def test_link_caps_of_the_versions(link_cap: str, links: int, expected: list[int
     context = asyncio.run(format_context(FakeModel(lambda *_: {}), context_rules(link_cap), hits, store))
     lines = ["hit" if "text hit" in line else "link" for line in context.text.splitlines()]
     assert [len(part.split()) for part in " ".join(lines).split("hit")[1:]] == expected
-    assert len(context.linked_ids) == sum(expected)
+    assert len(context.trace["linked_ids"]) == sum(expected)
 
 
 def test_lines_of_the_context() -> None:
@@ -222,7 +222,7 @@ def test_repeats_are_dropped_where_asked() -> None:
     store = make_store(old, second, first)
     model = FakeModel(lambda *_: {})
     context = asyncio.run(format_context(model, context_rules("per_hit", drop_repeats=True), [first, second], store))
-    assert context.linked_ids == ("old",)
+    assert context.trace["linked_ids"] == ["old"]
     assert context.text.count("text b\t") == 1
 
 
@@ -241,7 +241,7 @@ def test_the_token_limit_keeps_hits_before_links() -> None:
     assert context.shown == (0, 1)
     less = asyncio.run(format_context(model, context_rules("per_hit", max_tokens=words), hits, store))
     assert less.shown == (0,) and "text a" in less.text and "text b" not in less.text
-    assert (context.linked_ids, context.dropped_lines) == ((), 1)
+    assert context.trace == {"linked_ids": [], "dropped_lines": 1}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from baselines.memgpt.rules import FUNCTIONS
-from eval.parity.agent_messages import message_tokens, told_memory, told_messages
+from eval.parity.agent_messages import message_tokens, shown_memory, shown_messages
 from eval.parity.compare import FoundDifference
 from eval.parity.config import TOKENS, backbone_settings, find_counterpart
 from eval.parity.endpoint import word_tokens
@@ -304,7 +304,7 @@ def returned(message: Json, status: str = "OK") -> str:
     ],
 )
 def test_messages_say_the_same_in_either_wording(ours: str, theirs: str) -> None:
-    assert told_messages(ours) == told_messages(theirs) != []
+    assert shown_messages(ours) == shown_messages(theirs) != []
     assert message_tokens(ours) == message_tokens(theirs) == 10 + 4 * ours.count("zq")
     assert passes("same_agent_message", "queue.1", ours, theirs)
 
@@ -340,9 +340,9 @@ def test_notes_and_thoughts_among_results_are_read() -> None:
     listed = ["t, memory: a, user - b", "t, assistant - zq000001, memory: c"]
     notes = f"Results 1 to 2 of 2, page 0 of 0 to 0: {json.dumps(listed)}"
     theirs = f"Showing 2 of 2 results (page 0/0): {json.dumps([f'timestamp: {one}' for one in listed])}"
-    found = told_messages(returned(notes))[0][-1]
+    found = shown_messages(returned(notes))[0][-1]
     assert found == (2, 0, 0, [("t", "a, user - b"), ("t", "assistant", "zq000001, memory: c")])
-    assert told_messages(returned(theirs))[0][-1] == found
+    assert shown_messages(returned(theirs))[0][-1] == found
 
 
 def test_prompts_show_the_same_messages_marks_and_core_memory() -> None:
@@ -353,7 +353,7 @@ def test_prompts_show_the_same_messages_marks_and_core_memory() -> None:
     theirs = ("7 previous messages are kept\n2 total memories are kept\n"
               '<persona characters="3/9">\nI\n</persona>\n<human characters="4/9">\nAnn:\nsails zq000001\n</human>\n'
               f"{turn}")  # fmt: skip
-    assert told_memory(ours) == [("3", "9", "I", "4", "9", "Ann:\nsails zq000001"), ("7", "2")] == told_memory(theirs)
+    assert shown_memory(ours) == [("3", "9", "I", "4", "9", "Ann:\nsails zq000001"), ("7", "2")] == shown_memory(theirs)
     assert passes("same_agent_prompt", "step 1", ours, theirs)
     for change in ("sails", "7 previous", "boat", "zq000001"):
         assert not passes("same_agent_prompt", "step 1", ours, theirs.replace(change, "8 x"))

@@ -293,9 +293,6 @@ def test_only_who_has_the_token_gets_in(stub: StubServer, tmp_path: Path) -> Non
             async with openai.AsyncOpenAI(base_url=world.proxy.url(world.client), api_key="none") as by_address:
                 models = await by_address.models.list()
                 assert [model.id for model in models.data] == ["stub", "hashing"]
-                world.proxy.clients.dismiss(world.client)
-                with pytest.raises(openai.AuthenticationError):
-                    await by_address.models.list()
 
     asyncio.run(run())
     assert stub.state.count == 0

@@ -952,5 +952,5 @@ def test_a_run_with_answer_prompts_of_another_wording_is_a_row_of_its_own() -> N
 
 def test_runs_that_no_table_has_are_told_in_one_line_for_each_reason(capsys: pytest.CaptureFixture[str]) -> None:
     """A checkout's summaries gave more than a hundred lines below a paper's tables."""
-    tables_main._tell_unused({"b/3": "of no table", "a/1": "of no table", "a/2": "of no table", "c": "recorded"})
+    tables_main._report_unused({"b/3": "of no table", "a/1": "of no table", "a/2": "of no table", "c": "recorded"})
     assert capsys.readouterr().out.splitlines() == ["left out: a/1 and 2 more: of no table", "left out: c: recorded"]

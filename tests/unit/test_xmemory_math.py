@@ -17,13 +17,13 @@ from memsys.xmemory.products import CentroidProducts
 from memsys.xmemory.representatives import edge_weights, scaled, select_representatives
 from memsys.xmemory.space import ThemePart, ThemeSpace, part_of
 from memsys.xmemory.splitting import (
+    Cutting,
     along_first_component,
     best,
     components,
     cosines_between,
     distinct,
     linkage_cuttings,
-    linkage_parts,
     mean_pairwise,
     ordered,
 )
@@ -402,6 +402,10 @@ def test_runs_along_the_first_component_are_blocks_of_the_cap() -> None:
     blocks = along_first_component(rows, cap=2)
     assert sorted(map(sorted, blocks)) in ([[0], [1, 2], [3, 4]], [[0, 1], [2, 3], [4]])
     assert along_first_component(rows, cap=12)[0] and len(along_first_component(rows, cap=12)) == 1
+
+
+def linkage_parts(rows: Vectors, parts: int) -> Cutting:
+    return linkage_cuttings(cosines_between(rows), (parts,))[0]
 
 
 def test_linkage_separates_two_groups() -> None:

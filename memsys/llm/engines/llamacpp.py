@@ -16,6 +16,7 @@ from memsys.assets.catalog import CATALOG, asset_path
 from memsys.assets.checksums import remembered_sha256
 from memsys.assets.fetch import known_sha256
 from memsys.assets.paths import models_dir, workplace
+from memsys.cores import usable_cores
 from memsys.errors import AssetError, BackboneError, ConfigError
 from memsys.llm.engines.contract import Endpoint, Engine
 from memsys.llm.engines.servers import is_healthy, responds
@@ -236,17 +237,13 @@ def _import_xllamacpp() -> Any:
             del os.environ["GOMP_SPINCOUNT"]
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _parameters(xllamacpp: Any, config: LlamaCppEngineConfig, path: Path) -> Any:
     """Parameters of the server."""
     parameters = xllamacpp.CommonParams()
     parameters.model.path = os.fspath(path)
     parameters.n_ctx = config.context_length * config.parallel
     parameters.n_parallel = config.parallel
-    threads = config.threads or _cores()
+    threads = config.threads or usable_cores()
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
     parameters.hostnames, parameters.port, parameters.ui = ["127.0.0.1"], config.port, False
     parameters.n_threads_http = _HTTP_THREADS
