@@ -10,7 +10,7 @@ from itertools import count
 from eval.inspect_data import read_config
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import OWN
-from eval.metrics.locomo import ADVERSARIAL as LOCOMO_ADVERSARIAL
+from eval.metrics.locomo import CATEGORY_5
 from eval.recorded.rows import Recorded
 from eval.runs.records import ReferenceRecord
 from memsys.errors import DataError
@@ -211,9 +211,9 @@ def number_categories(names: Set[str]) -> dict[str, int]:
     """
     numbers = {name: int(name) for name in names if _NUMBER.fullmatch(name)}
     taken = set(numbers.values())
-    if ADVERSARIAL in names and LOCOMO_ADVERSARIAL not in taken:
-        numbers[ADVERSARIAL] = LOCOMO_ADVERSARIAL
-        taken.add(LOCOMO_ADVERSARIAL)
+    if ADVERSARIAL in names and CATEGORY_5 not in taken:
+        numbers[ADVERSARIAL] = CATEGORY_5
+        taken.add(CATEGORY_5)
     for place, name in enumerate(sorted(names)):
         if name not in numbers:
             numbers[name] = next(free for free in count(_FIRST_OWN + place) if free not in taken)
