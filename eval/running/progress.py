@@ -236,9 +236,9 @@ def _print(line: str) -> None:
 
 
 def traffic_note(traffic: TrafficSince, seconds: float) -> str:
-    """Calls and tokens per second, requests in flight, replies from the cache; empty before the first call."""
+    """Calls and tokens per second, requests in flight, replies from the cache; empty before the first request."""
     if not traffic.calls:
-        return ""
+        return f"{traffic.in_flight} in flight" if traffic.in_flight else ""
     seconds = max(seconds, 1e-9)
     hits = f", {traffic.cache_hits} cached" if traffic.cache_hits else ""
     return (

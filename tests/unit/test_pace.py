@@ -8,7 +8,7 @@ import pytest
 from eval.cli.counting import duration
 from eval.cli.terminal import Stages, console
 from eval.running.pace import AnsweringPace, WritingPace
-from eval.running.progress import DisplayState, LineProgress, RunProgress, RunTotals, TrafficSince
+from eval.running.progress import DisplayState, LineProgress, RunProgress, RunTotals, TrafficSince, traffic_note
 
 
 class Clock:
@@ -206,6 +206,12 @@ def test_calls_are_shown_while_no_turn_and_no_question_ends(
     console.cache_clear()
     line = "gam on sample: 0/12 turns, 0/5 questions, 2.0 calls/s, 20 tokens/s, 3 in flight"
     assert capsys.readouterr().out.splitlines().count(line) == 2  # that one, and the line at the end
+
+
+def test_requests_in_flight_are_shown_before_the_first_is_answered() -> None:
+    """On a slow machine the same line came a dozen times, as if nothing was asked."""
+    assert traffic_note(TrafficSince(0, 0, 8, 0), 60.0) == "8 in flight"
+    assert traffic_note(TrafficSince(0, 0, 0, 0), 60.0) == ""
 
 
 def test_durations_read_like_durations() -> None:
