@@ -106,6 +106,25 @@ def test_a_row_that_fits_nowhere_or_repeats_is_listed(tmp_path: Path) -> None:
     assert imported.alignment.rows["c0:q1"].prediction == "x"
 
 
+def test_all_that_is_counted_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Empty predictions, and gold answers and categories that differ, were counted alone."""
+    rows = [_mem0("Who dances?", "Rob", " ", "4"), _mem0("Who sings?", "Cid", "<think>hm</think>x")]
+    lists = _import(tmp_path, {"0": rows}, "mem0_eval").lists()
+    assert lists["empty_predictions"] == lists["gold_differs"] == lists["category_differs"]
+    assert lists["gold_differs"] == ["answers.json row 1 (c0:q1)"]
+    assert lists["think_blocks_cut"] == ["answers.json row 2 (c0:q2)"]
+    path = _table(tmp_path, "question,gold,prediction", "Who?,Ann,", "Who?,Bob,Bob", "Who?,Ann,Ann")
+    assert main(["import", str(path), "--as", str(tmp_path / "run"), "--dataset", "own"]) == 0
+    report = load_json(tmp_path / "run" / "import.json")
+    assert report["lists"]["empty_predictions"] == ["answers.csv row 1 (Who?)"]
+    assert report["lists"]["repeated_with_other_gold"] == ["answers.csv row 2 (Who?)"]
+    assert report["counts"] == {
+        "rows": 3, "data_set_questions": 1, "aligned": 1, **{key: len(one) for key, one in report["lists"].items()}
+    }  # fmt: skip
+    shown = capsys.readouterr().out
+    assert "  repeated: 2\n  repeated with other gold: 1\n  empty predictions: 1\n" in shown
+
+
 def test_missing_questions_are_listed(tmp_path: Path) -> None:
     questions = _set(*(_asked(number, f"Question {number}?", "g") for number in range(3)))
     imported = _import(tmp_path, {"0": [_mem0("Question 1?", "g", "x")]}, "mem0_eval", questions)
