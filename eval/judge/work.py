@@ -30,7 +30,7 @@ from eval.runs.folders import find_run_folders
 from eval.runs.identity import differences
 from eval.runs.provenance import commit
 from eval.runs.records import SCHEMA_VERSION
-from eval.runs.run_json import read_record
+from eval.runs.run_json import read_record, standing
 from eval.runs.rundir import RunDirectory
 from eval.runs.stored import load_answers, load_references
 from memsys.errors import RunDirectoryError
@@ -112,7 +112,7 @@ def check_run(run_dir: Path) -> None:
         )
     if record.get("status") != "complete":
         raise RunDirectoryError(
-            f"{run_dir} is {record.get('status')}; only a complete run can be judged, and the command that started it "
+            f"{run_dir} is {standing(record)}; only a complete run can be judged, and the command that started it "
             "resumes it"
         )
     if not (run_dir / "answers.jsonl").is_file():
