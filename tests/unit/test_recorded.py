@@ -4,8 +4,9 @@ import csv
 import errno
 import gzip
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from eval.recorded.importing import Imported, checksum, import_rows
 from eval.recorded.questions import QuestionSet, RecordedQuestion, load_questions, number_categories
 from eval.recorded.rows import Recorded, read_rows, without_thoughts
 from eval.recorded.run_folder import Origin, write_run
-from eval.recorded.shapes import column_shape, make_shape, read_shape
+from eval.recorded.shapes import Shape, column_shape, make_shape, read_shape
 from eval.recorded.source import read_tree
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_answers, load_json, load_references
@@ -33,6 +34,8 @@ from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from eval.tables.stored import Skipped, read_run
 from memsys.errors import ConfigError, DataError, RunDirectoryError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def _asked(number: int, text: str, gold: str, conversation: str = "c0", category: int = 4) -> RecordedQuestion:
@@ -447,6 +450,36 @@ def test_two_columns_for_one_thing_are_refused(tmp_path: Path, capsys: pytest.Ca
     said = capsys.readouterr().err
     assert "`prediction` and `hypothesis` both stand for prediction" in said
     assert "--shape FILE, key prediction" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "said"),
+    [
+        ("a.csv", "question;prediction", "a.csv:1: has one column, 'question;prediction': columns seem to be separated "
+         "by `;`, and .csv means `,`; save it as .csv with commas, or as .tsv with tabs"),
+        ("a.csv", "question\tprediction", "separated by a tab, and .csv means `,`"),
+        ("a.tsv", "question,prediction", "separated by `,`, and .tsv means a tab"),
+    ],
+)  # fmt: skip
+def test_another_separator_is_named(tmp_path: Path, name: str, header: str, said: str) -> None:
+    """A comma in an answer was another number of columns, and without one a column was missing."""
+    (tmp_path / name).write_text(f"{header}\nWho?{header[8]}Ann, and Bob\n")
+    with pytest.raises(DataError) as raised:
+        read_tree(tmp_path / name)
+    assert said in str(raised.value)
+
+
+def test_the_documentation_has_every_key_of_a_shape(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "scores.md").read_text(encoding="utf-8")
+    section = page.partition("### A shape of your own")[2].partition("\n## ")[0]
+    assert {one.name for one in fields(Shape)} - {"name"} == set(
+        re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `")))
+    )
+    (tmp_path / "mine.yaml").write_text(section.partition("```yaml\n")[2].partition("```")[0])
+    rows = [{"q": "Who sings?", "reply": "Ann", "meta": {"type": 4}}]
+    (tmp_path / "a.json").write_text(json.dumps({"runs": {"c0": rows}}))
+    (row,) = read_rows([tmp_path / "a.json"], read_shape(tmp_path / "mine.yaml"))
+    assert (row.conversation, row.question, row.prediction, row.category) == ("c0", "Who sings?", "Ann", "single-hop")
 
 
 def test_times_of_a_table_are_numbers(tmp_path: Path) -> None:
