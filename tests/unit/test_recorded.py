@@ -426,6 +426,15 @@ def test_a_blank_cell_holds_nothing_but_an_empty_answer(tmp_path: Path) -> None:
     ]
 
 
+def test_a_row_without_id_and_text_takes_the_question_between_its_neighbours(tmp_path: Path) -> None:
+    """As docs/scores.md says of rows that are matched by order."""
+    rows = ("c0:q0,Who sings?,a", ",,b", "c0:q2,Who sings?,c")
+    imported = _rows_with_ids(tmp_path, *rows)
+    assert imported.alignment.rows["c0:q1"].prediction == "b" and imported.alignment.by_order == {"c0:q1"}
+    imported = _rows_with_ids(tmp_path, rows[0], ",,b", *rows[1:])
+    assert imported.counts()["unaligned"] == 2 and "c0:q1" not in imported.alignment.rows
+
+
 def test_a_question_of_ones_own_needs_gold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A blank cell was its gold, which the answer to anything holds."""
     path = _table(tmp_path, "question,gold,prediction", "Who?,,x", "What?,cat,cat")
