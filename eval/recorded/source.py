@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memsys.counting import repeated
-from memsys.errors import DataError
+from memsys.errors import DataError, quoted
 
 _LINES, _TABLES = (".jsonl", ".ndjson"), {".csv": ",", ".tsv": "\t"}
 #: What programs separate columns by, and its name in a message; Excel writes `;` where a comma stands in numbers.
@@ -132,7 +132,7 @@ class _DuplicateKeyError(Exception):
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _DuplicateKeyError(f"{repeated(key for key, _ in pairs)[0]!r} twice ({found!s:.80})")
+        raise _DuplicateKeyError(f"{repeated(key for key, _ in pairs)[0]!r} twice ({quoted(found, 80)})")
     return found
 
 
@@ -169,6 +169,6 @@ def _check_separator(path: Path, header: Sequence[str], delimiter: str) -> None:
     found = next((name for sign, name in _SEPARATORS.items() if sign != delimiter and sign in header[0]), None)
     if found:
         raise DataError(
-            f"{path}:1: has one column, {header[0]!r:.80}: columns seem to be separated by {found}, and "
+            f"{path}:1: has one column, {quoted(header[0], 80)}: columns seem to be separated by {found}, and "
             f"{_suffix(path)} means {_SEPARATORS[delimiter]}; save it as .csv with commas, or as .tsv with tabs"
         )

@@ -47,6 +47,7 @@ def test_a_method_that_is_not_async_is_named(tmp_path: Path, monkeypatch: pytest
     [
         (None, "retrieve() returned None; it must return a memsys.Retrieval"),
         ([], "retrieve() returned []; it must return a memsys.Retrieval"),
+        (["x" * 200], f"retrieve() returned ['{'x' * 98} ...; it must return a memsys.Retrieval"),
         (Retrieval((), None), "the context is None; it must be a text"),  # type: ignore[arg-type]
         (Retrieval(("x",), ""), "hit 1 is 'x'; it must be a memsys.Hit"),  # type: ignore[arg-type]
         (Retrieval((Hit("x", 0.0, "D1:3", "m"),), ""), "turn_ids of hit 1 are 'D1:3'; they must be a tuple of ids"),
