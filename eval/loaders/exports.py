@@ -1,4 +1,4 @@
-"""Other people's formats, read for ``python -m eval.convert_data``: chat exports, LoCoMo, LongMemEval.
+"""Other people's formats, read for ``memsys convert_data``: chat exports, LoCoMo, LongMemEval.
 
 A chat export has no questions; whoever converts one writes them. LoCoMo and LongMemEval are read by their own loaders.
 """

@@ -212,7 +212,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise RunDirectoryError(f"{path} does not exist; name a run directory that `eval.run` wrote") from error
+        raise RunDirectoryError(f"{path} does not exist; name a run directory that `memsys run` wrote") from error
     except (ValueError, RecursionError) as error:
         raise RunDirectoryError(f"{path} is not JSON ({error}); restore it or remove its folder") from error
     if not isinstance(value, dict):

@@ -265,7 +265,7 @@ def test_what_cannot_be_judged_is_refused(tmp_path: Path, capsys: pytest.Capture
     for path, message in (
         (tmp_path / "nothing", "nothing has no run.json"),
         (retrieval.parent, f"no run.json: it is no run directory; name the runs in it one by one, e.g. {retrieval}"),
-        (empty, "no run.json: it is no run directory; name a directory that `eval.run` wrote"),
+        (empty, "no run.json: it is no run directory; name a directory that `memsys run` wrote"),
         (summary, "keeps no answers; judge the run's own directory under results/runs"),
         (running, "interrupted; only a complete run can be judged"),
         (failed, "incomplete: c1: the server is gone (and 1 more in run.json); only a complete run can be judged"),

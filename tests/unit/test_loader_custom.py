@@ -438,7 +438,9 @@ def test_locomo_comes_through_with_questions_and_evidence(tmp_path: Path, capsys
     before = LocomoConfig(sample=True).load()
     assert convert(["locomo", str(sample_path("locomo")), "--out", str(tmp_path)]) == 0
     lost = before.counts["unresolved_evidence_ids"]
-    assert f"{lost} evidence ids name no turn and are left out" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{lost} evidence ids name no turn and are left out" in said
+    assert "next: memsys inspect_data dataset=custom dataset.data_dir=" in said  # the form that a run takes too
     after = CustomConfig(data_dir=str(tmp_path)).load()
     shown = ("sessions", "turns", "questions_by_category", "captions", "evidence_ids", "questions_without_evidence")
     assert {key: after.counts[key] for key in shown} == {key: before.counts[key] for key in shown}
