@@ -1,4 +1,4 @@
-"""Make your own data set of a chat export: ``python -m eval.convert_data FORMAT IN --out FOLDER``.
+"""Make your own data set of a chat export: ``memsys convert_data FORMAT IN --out FOLDER``.
 
 Formats: openai (messages of role and content, JSON or JSON Lines), chatgpt (conversations.json of an export), sharegpt,
 locomo, longmemeval; docs/your_own_data.md shows each. Exports of chats have no questions: write them into
@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.cli.commands import explains_errors, program, start
+from eval.cli.commands import described, explains_errors, program, start
 from eval.cli.places import check_folder
 from eval.cli.terminal import say
 from eval.loaders.custom_files import QUESTIONS, TURNS, write_custom
@@ -39,12 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"{lost} evidence ids name no turn and are left out")
     if not questions:
         say(f"the export has no questions: write them into {options.out / QUESTIONS} (docs/your_own_data.md)")
-    say(f"next: memsys inspect_data dataset=custom data_dir={options.out}")
+    say(f"next: memsys inspect_data dataset=custom dataset.data_dir={options.out}")
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=program("convert_data"), description=__doc__)
+    parser = argparse.ArgumentParser(prog=program("convert_data"), description=described(__doc__))
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("format", choices=list(FORMATS), help="of the file")
     parser.add_argument("source", type=Path, metavar="IN", help="the file")

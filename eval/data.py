@@ -1,4 +1,4 @@
-"""Fetch the published data sets: ``python -m eval.data NAME... [--to FOLDER] [--from FOLDER]``.
+"""Fetch the published data sets: ``memsys data NAME... [--to FOLDER] [--from FOLDER]``.
 
 Exit code 0: everything asked for is in place; 2: something is not, and the message says what to do.
 """

@@ -1,4 +1,4 @@
-"""Keep the numbers that tables need of a run, without a word of the data set: ``python -m eval.export RUN...``.
+"""Keep the numbers that tables need of a run, without a word of the data set: ``memsys export RUN...``.
 
 Writes ``results/summaries/<run id>/`` with ``run.json`` (reduced), ``scores.jsonl`` (numbers), ``scores_meta.json`` and
 ``summary.json``. Tables made from it are the ones made from the run.

@@ -1,4 +1,4 @@
-"""Score constant answers on the data sets, without a model: ``python -m eval.floors``.
+"""Score constant answers on the data sets, without a model: ``memsys floors``.
 
 A system that cannot beat these has read nothing. Three policies answer every question:
 
@@ -6,7 +6,7 @@ A system that cannot beat these has read nothing. Three policies answer every qu
 * ``always_trap``: the false answer that category 5 offers, the abstention elsewhere;
 * ``coin_flip``: in category 5 one of these two with equal odds. Its scores are the expected ones, so no coin is thrown.
 
-Each is written under ``results/summaries/floors`` as an exported run is, for ``python -m eval.tables`` to read.
+Each is written under ``results/summaries/floors`` as an exported run is, for ``memsys tables`` to read.
 """
 
 import argparse
@@ -174,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "datasets",
         nargs="*",
         metavar="NAME",
-        help=f"data sets, default: {' '.join(PRESETS)}; or one with settings: custom data_dir=FOLDER",
+        help=f"data sets, default: {' '.join(PRESETS)}; or one with settings: custom dataset.data_dir=FOLDER",
     )
     parser.add_argument("--reader", default="clag", help="whose abstention is given (default: clag)")
     parser.add_argument(
@@ -200,7 +200,8 @@ def _asked(words: Sequence[str], parser: argparse.ArgumentParser) -> tuple[Seque
     datasets = [*named, *(word for word in words if "=" not in word)]
     if overrides and len(datasets) != 1:
         parser.error(
-            f"{next(iter(overrides))}= is a setting of one data set: name that one, as in custom data_dir=FOLDER"
+            f"{next(iter(overrides))}= is a setting of one data set: name that one, as in "
+            "custom dataset.data_dir=FOLDER"
         )
     return datasets or PRESETS, overrides
 

@@ -1,4 +1,4 @@
-"""Show what a data set holds before running it: ``python -m eval.inspect_data dataset=locomo [KEY=VALUE ...]``.
+"""Show what a data set holds before running it: ``memsys inspect_data dataset=locomo [KEY=VALUE ...]``.
 
 Prints sizes, categories, lengths, how evidence resolves, and what the loader repaired. Settings override those of
 ``conf/dataset/<name>.yaml``, e.g. ``labels=audited`` or ``conversations=[conv-26]``.
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from eval.cli.commands import explains_errors, program, start
+from eval.cli.commands import described, explains_errors, program, start
 from eval.cli.terminal import console
 from eval.configs import choices
 from eval.configs.plugins import plugin_folders
@@ -219,7 +219,7 @@ def _cell(value: Json) -> str:
 
 def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
     """Read the command line into preset, overrides and whether JSON is wanted."""
-    parser = argparse.ArgumentParser(prog=program("inspect_data"), description=__doc__)
+    parser = argparse.ArgumentParser(prog=program("inspect_data"), description=described(__doc__))
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("settings", nargs="+", metavar="dataset=NAME [key=value]", help=", ".join(presets()))
     parser.add_argument("--json", action="store_true", help="print the report as JSON")

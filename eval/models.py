@@ -1,4 +1,4 @@
-"""Fetch the embedded models and the corpora that metrics need: ``python -m eval.models [NAME...]``."""
+"""Fetch the embedded models and the corpora that metrics need: ``memsys models [NAME...]``."""
 
 import argparse
 import logging

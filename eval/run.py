@@ -1,4 +1,4 @@
-"""Run a memory system over a data set, score its answers, show the table: ``python -m eval.run``.
+"""Run a memory system over a data set, score its answers, show the table: ``memsys run``.
 
 No module imports Hydra before it is used, so that ``--help`` and what only needs the settings start at once.
 """

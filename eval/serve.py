@@ -1,4 +1,4 @@
-"""Start a backbone's server and announce it to the jobs that need it: ``python -m eval.serve backbone=NAME``.
+"""Start a backbone's server and announce it to the jobs that need it: ``memsys serve backbone=NAME``.
 
 Jobs run with ``serving.shared=true`` find it in ``serving.folder`` (sweeps set that by themselves). It is restarted
 when it dies, and ends when no job has needed it for ``serving.idle_s`` seconds. ``--host NAME`` makes it listen on
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eval.cli.commands import explains_errors, program, start, terminated_as_interrupted
+from eval.cli.commands import described, explains_errors, program, start, terminated_as_interrupted
 from eval.cli.terminal import console
 from eval.running.backbones import server_group
 from eval.running.plan import Plan
@@ -76,7 +76,7 @@ def plan_of(overrides: Sequence[str]) -> Plan:
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve as the command line says; returns the exit status."""
-    parser = argparse.ArgumentParser(prog=program("serve"), description=(__doc__ or "").partition("\n\n")[0])
+    parser = argparse.ArgumentParser(prog=program("serve"), description=described(__doc__).partition("\n\n")[0])
     parser.add_argument("--host", default=LOOPBACK, help="name by which other machines know this one")
     parser.add_argument(
         "--wait-for-turn", action="store_true", help="while another such server has this machine's devices, start none"

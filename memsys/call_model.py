@@ -2,7 +2,7 @@
 
 A system's config offers ``expected_calls`` and ``context_tokens`` (:class:`PlansCalls`). Counts follow from the method
 (a note is analysed once, a question has one answer) or from a rate that real runs have shown, named beside it. Lengths
-are sums of parts: template, turns, notes. ``python -m eval.sweep check`` compares all of it with the
+are sums of parts: template, turns, notes. ``memsys sweep check`` compares all of it with the
 ledgers of real runs.
 A config that offers neither is planned without its own calls, and the plan says so.
 """

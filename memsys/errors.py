@@ -54,3 +54,9 @@ def first_error(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def quoted(value: object, longest: int = 100) -> str:
+    """Return a value as Python writes it, for a message; one of more than ``longest`` characters is cut and says so."""
+    text = repr(value)
+    return text if len(text) <= longest else f"{text[:longest]} ..."

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from inspect import isawaitable
 from typing import Any
 
-from memsys.errors import MemoryProtocolError
+from memsys.errors import MemoryProtocolError, quoted
 from memsys.protocol import MemoryConfig, MemorySystem, Parts
 from memsys.vocabulary import Hit, Retrieval
 
@@ -36,7 +36,7 @@ async def finished(memory: object, method: str, given: object) -> Any:
     """
     if not isawaitable(given):
         raise MemoryProtocolError(
-            f"{method}() of {type(memory).__name__} returned {given!r:.60}; it must be written with `async def`"
+            f"{method}() of {type(memory).__name__} returned {quoted(given, 60)}; it must be written with `async def`"
         )
     return await given
 
@@ -56,15 +56,15 @@ def check_retrieval(memory: str, given: object, turns: Collection[str], question
     """
     where = f"memory={memory}, question {question}"
     if not isinstance(given, Retrieval):
-        raise MemoryProtocolError(f"{where}: retrieve() returned {given!r:.100}; it must return a memsys.Retrieval")
+        raise MemoryProtocolError(f"{where}: retrieve() returned {quoted(given)}; it must return a memsys.Retrieval")
     if not isinstance(given.context, str):
-        raise MemoryProtocolError(f"{where}: the context is {given.context!r:.100}; it must be a text")
+        raise MemoryProtocolError(f"{where}: the context is {quoted(given.context)}; it must be a text")
     for number, hit in enumerate(given.hits, 1):
         if not isinstance(hit, Hit):
-            raise MemoryProtocolError(f"{where}: hit {number} is {hit!r:.100}; it must be a memsys.Hit")
+            raise MemoryProtocolError(f"{where}: hit {number} is {quoted(hit)}; it must be a memsys.Hit")
         if not isinstance(hit.turn_ids, tuple | list) or not all(isinstance(turn_id, str) for turn_id in hit.turn_ids):
             raise MemoryProtocolError(
-                f"{where}: turn_ids of hit {number} are {hit.turn_ids!r:.100}; they must be a tuple of ids"
+                f"{where}: turn_ids of hit {number} are {quoted(hit.turn_ids)}; they must be a tuple of ids"
             )
         unknown = [turn_id for turn_id in hit.turn_ids if turn_id not in turns]
         if unknown:

@@ -1,4 +1,4 @@
 """The audit of published answers: every run of the catalogue under every definition, without a model.
 
-``python -m eval.audit`` writes ``results/audit``: scores, counts and tests, and no word of a data set.
+``memsys audit`` writes ``results/audit``: scores, counts and tests, and no word of a data set.
 """

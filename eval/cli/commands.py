@@ -124,6 +124,11 @@ def program(command: str) -> str:
     return sys.argv[0] if sys.argv[0].startswith("memsys ") else f"python -m eval.{command}"
 
 
+def described(doc: str | None) -> str:
+    """A module's docstring as its help shows it: one back-tick around what is typed, as everywhere in messages."""
+    return (doc or "").replace("``", "`")
+
+
 def use_safe_streams() -> None:
     """Let standard output and standard error end the process in order where they cannot be written."""
     if sys.stderr is None:  # closed: whatever is opened next would be standard error to libraries

@@ -1,6 +1,6 @@
 """Some runs side by side: a table on the terminal, the same as files, a plot, and paired tests.
 
-``python -m eval.compare RUN RUN... --out FOLDER``; :func:`compare` does the same after a sweep.
+``memsys compare RUN RUN... --out FOLDER``; :func:`compare` does the same after a sweep.
 """
 
 from eval.compare.report import ComparisonChoices, compare

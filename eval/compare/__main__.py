@@ -1,4 +1,4 @@
-"""Put runs side by side: table, plot and tests against one of them: ``python -m eval.compare RUN RUN...``."""
+"""Put runs side by side: table, plot and tests against one of them: ``memsys compare RUN RUN...``."""
 
 import argparse
 from collections.abc import Sequence

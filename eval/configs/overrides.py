@@ -19,6 +19,7 @@ from eval.configs.command_line import CommandLine, split
 from eval.configs.compose import compose, config_loader, is_sweep
 from eval.configs.composed_nodes import child_node, has_node, setting_names, takes_new_key
 from eval.configs.override_values import chosen_values, sweep_values
+from eval.configs.plugins import VARIABLE, plugin_packages
 from eval.configs.sweep_settings import compose_first_cell, settings_for_hydra
 from memsys.credentials import redacted
 from memsys.errors import ConfigError
@@ -217,6 +218,8 @@ class Checker:
         if self._is_part(group, value):
             problem = f"{group}/{value} is a part of other choices and none itself"
         more = f"\n`memsys run --help {group}` says what each of its {len(options)} choices is"
+        if not plugin_packages():
+            more += f"; a package of your own is named in {VARIABLE} (docs/plugins.md)"
         return f"{added}{group}={value}: {problem}{guess}" + (more if self._name == "config" else "")
 
     def check_keys(self, parsed: Sequence[Any], multirun: bool) -> None:

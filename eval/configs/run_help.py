@@ -1,4 +1,4 @@
-"""``python -m eval.run --help [GROUP ...]``: what can be chosen, read from ``conf/`` without Hydra.
+"""``memsys run --help [GROUP ...]``: what can be chosen, read from ``conf/`` without Hydra.
 
 Hydra's own help composes every group to list it, which takes seconds; the folders, the comment that each file begins
 with and the ``about`` of each variant say the same and what the choice is.

@@ -1,4 +1,4 @@
-"""Show the run behind a table's cell, and the questions it lost: ``python -m eval.explain TABLE ROW COLUMN``."""
+"""Show the run behind a table's cell, and the questions it lost: ``memsys explain TABLE ROW COLUMN``."""
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence

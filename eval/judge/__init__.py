@@ -2,5 +2,5 @@
 
 ``config`` says how it asks, ``judging`` asks, ``store`` keeps verdicts beside the run, ``probe`` measures the judge on
 answers whose grade is known, ``agreement`` compares two judges. ``aligner`` asks of the events of an order, ``orders``
-scores what was said. ``python -m eval.judge RUN...`` does all.
+scores what was said. ``memsys judge RUN...`` does all.
 """

@@ -1,4 +1,4 @@
-"""Let a language model grade answers, and grade the judge on a probe set: ``python -m eval.judge RUN...``.
+"""Let a language model grade answers, and grade the judge on a probe set: ``memsys judge RUN...``.
 
 Arguments after the runs: ``judge=NAME``, ``backbone=NAME`` and any ``KEY=VALUE`` of ``conf/judging.yaml``.
 Without a run it grades the probe set alone; with ``--people N`` it grades N answers that people labelled and N that

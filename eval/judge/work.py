@@ -30,7 +30,7 @@ from eval.runs.folders import find_run_folders
 from eval.runs.identity import differences
 from eval.runs.provenance import commit
 from eval.runs.records import SCHEMA_VERSION
-from eval.runs.run_json import read_record
+from eval.runs.run_json import read_record, standing
 from eval.runs.rundir import RunDirectory
 from eval.runs.stored import load_answers, load_references
 from memsys.errors import RunDirectoryError
@@ -103,7 +103,9 @@ def check_run(run_dir: Path) -> None:
     """
     if not (run_dir / "run.json").is_file():
         below = [str(folder) for folder in find_run_folders([run_dir])] if run_dir.is_dir() else []
-        hint = f"name the runs in it one by one, e.g. {below[0]}" if below else "name a directory that `eval.run` wrote"
+        hint = (
+            f"name the runs in it one by one, e.g. {below[0]}" if below else "name a directory that `memsys run` wrote"
+        )
         raise RunDirectoryError(f"{run_dir} has no run.json: it is no run directory; {hint}")
     record = read_record(run_dir) or {}
     if record.get("mode") != "answers":
@@ -112,13 +114,13 @@ def check_run(run_dir: Path) -> None:
         )
     if record.get("status") != "complete":
         raise RunDirectoryError(
-            f"{run_dir} is {record.get('status')}; only a complete run can be judged, and the command that started it "
+            f"{run_dir} is {standing(record)}; only a complete run can be judged, and the command that started it "
             "resumes it"
         )
     if not (run_dir / "answers.jsonl").is_file():
         raise RunDirectoryError(
-            f"{run_dir} has no answers.jsonl: a summary that `eval.export` wrote keeps no answers; judge the run's own "
-            "directory under results/runs, or run the experiment again"
+            f"{run_dir} has no answers.jsonl: a summary that `memsys export` wrote keeps no answers; judge the "
+            "run's own directory under results/runs, or run the experiment again"
         )
     if not (run_dir / "scores.jsonl").is_file():
         raise RunDirectoryError(f"{run_dir} has no scores; run `memsys score {run_dir}`")

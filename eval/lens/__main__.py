@@ -1,4 +1,4 @@
-"""Score the same answers under every definition: does the ranking hold? ``python -m eval.lens RUN...``."""
+"""Score the same answers under every definition: does the ranking hold? ``memsys lens RUN...``."""
 
 import argparse
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Other people's formats, read for ``python -m eval.convert_data``: chat exports, LoCoMo, LongMemEval.
+"""Other people's formats, read for ``memsys convert_data``: chat exports, LoCoMo, LongMemEval.
 
 A chat export has no questions; whoever converts one writes them. LoCoMo and LongMemEval are read by their own loaders.
 """
@@ -137,11 +137,14 @@ def _openai(path: Path) -> list[Sample]:
     """OpenAI's messages: objects with ``messages`` of ``role`` and ``content``, arrays of messages, or one array."""
     nodes = _nodes(path)
     if nodes and _has(nodes[0], "role") and not _has(nodes[0], "messages"):
-        return [_chat("1", [_message(node) for node in nodes])]
-    return [
-        _chat(_name(node, number), [_message(item) for item in _messages(node).elements()])
-        for number, node in enumerate(nodes, 1)
-    ]
+        chats = [("1", nodes)]
+    else:
+        chats = [(_name(node, number), _messages(node).elements()) for number, node in enumerate(nodes, 1)]
+    samples = [_chat(name, [_message(item) for item in messages]) for name, messages in chats]
+    messages = [item for _, own in chats for item in own]
+    if messages and not any(sample.conversation.turns for sample in samples):
+        raise _without_text(messages[0])
+    return samples
 
 
 def _messages(node: JsonNode) -> JsonNode:
@@ -156,6 +159,14 @@ def _messages(node: JsonNode) -> JsonNode:
 def _message(node: JsonNode) -> tuple[str, str, str]:
     content = node.find("content")
     return node.get("role").text(), _parts(content) if content else "", ""
+
+
+def _without_text(message: JsonNode) -> DataError:
+    """Make the error of the first message of a file in which no message has text, as under a misspelt field."""
+    content = message.find("content")
+    if content is None:
+        return message.error(f"expected object with role and content, found {_found(message)}")
+    return content.error(f"expected text, found {_found(content)}; no message of the file has text")
 
 
 def _parts(content: JsonNode) -> str:

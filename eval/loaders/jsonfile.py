@@ -25,6 +25,9 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 #: What to do about text that is no JSON: of JSON Lines, and of a whole file, which may be one's own or a download.
 _ADVICE_LINE = "write one whole JSON object a line"
 _ADVICE = "correct it there; a file that was fetched may be cut off: fetch it again"
+#: What to do about bytes that are no UTF-8: of JSON Lines, which are one's own, and of a whole file.
+_ADVICE_ENCODING_LINES = "save the file as UTF-8"
+_ADVICE_ENCODING = "save the file as UTF-8; one that was fetched may be damaged: fetch it again"
 
 _TYPE_NAMES = {str: "string", bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
 
@@ -141,7 +144,7 @@ def read_whole_lines(path: Path) -> tuple[list[JsonNode], list[DataError], str]:
     content = _content(path)
     nodes: list[JsonNode] = []
     broken: list[DataError] = []
-    text = _decoded(path, content)
+    text = _decoded(path, content, _ADVICE_ENCODING_LINES)
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
@@ -207,16 +210,15 @@ def _parsed(path: Path, text: str, line: int, faults: "_Faults") -> Json:
         raise DataError(f"{path}: arrays or objects lie too deep inside each other; correct the file") from error
 
 
-def _decoded(path: Path, content: bytes) -> str:
+def _decoded(path: Path, content: bytes, advice: str = _ADVICE_ENCODING) -> str:
     encoding = json.detect_encoding(content)
     if not encoding.startswith("utf-8"):
         raise DataError(f"{path}: not UTF-8 text but {encoding.upper()}; save the file as UTF-8")
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: not UTF-8 text at byte {error.start}; save the file as UTF-8, or fetch it again"
-        ) from error
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}: line {line}: not UTF-8 text at byte {error.start}; {advice}") from error
 
 
 @dataclass

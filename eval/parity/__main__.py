@@ -1,4 +1,4 @@
-"""Compare a preset with the authors' released code, call by call: ``python -m eval.parity memory=NAME against=NAME``.
+"""Compare a preset with the authors' released code, call by call: ``memsys parity memory=NAME against=NAME``.
 
 Both run over one conversation, on one deterministic backbone that replies to what a prompt shows and not to its
 wording. Compared are calls, prompts, final memories, contexts and answers; each difference is explained by a documented
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
+from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, described, explains_errors, program, start
 from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import say
 from eval.cli.whole_numbers import count
@@ -71,7 +71,7 @@ def _say_skipped(problem: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program("parity"),
-        description=__doc__,
+        description=described(__doc__),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=f"against: {', '.join(counterparts())}. Everything else is as for `memsys run`: dataset=locomo_sample "
         "prompts=authors embedder=hashing memory.buffer_size=20 ...",

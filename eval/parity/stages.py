@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, explains_errors, start
+from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, described, explains_errors, start
 from eval.cli.terminal import complain, say
 from eval.configs.presets import make_preset
 from eval.parity.__main__ import OUT, compared
@@ -35,7 +35,9 @@ class ParityStages:
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare every stage; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=described(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--require", action="store_true", help="end with 3 where a stage cannot be compared")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the reports (default: results/parity)")
     options = parser.parse_args(arguments)

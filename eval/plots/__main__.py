@@ -1,4 +1,4 @@
-"""Draw the papers' figures and our own: ``python -m eval.plots``."""
+"""Draw the papers' figures and our own: ``memsys plots``."""
 
 import argparse
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""``python -m eval.proxy``: a backbone and an embedder for any program that speaks OpenAI's protocol, with a ledger."""
+"""``memsys proxy``: a backbone and an embedder for any program that speaks OpenAI's protocol, with a ledger."""

@@ -1,4 +1,4 @@
-"""Serve a backbone and an embedder to programs that speak OpenAI's protocol: ``python -m eval.proxy backbone=NAME``.
+"""Serve a backbone and an embedder to programs that speak OpenAI's protocol: ``memsys proxy backbone=NAME``.
 
 Prints the base URL and the key for the program, serves until it is interrupted, and prints what was used. After ``--``
 stands a command to run with ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY`` set; the proxy ends when it does, with its
@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eval.cli.commands import EXIT_DONE, explains_errors, program, start, terminated_as_interrupted
+from eval.cli.commands import EXIT_DONE, described, explains_errors, program, start, terminated_as_interrupted
 from eval.cli.places import check_folder
 from eval.cli.terminal import say
 from eval.configs.overrides import report_repeated
@@ -118,7 +118,7 @@ def _check_settings(overrides: Sequence[str]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program("proxy"),
-        description=(__doc__ or "").partition("\n\n")[0],
+        description=described(__doc__).partition("\n\n")[0],
         epilog="After -- stands a command to run with OPENAI_BASE_URL and OPENAI_API_KEY set.",
     )
     parser.add_argument("--port", type=int, help="on 127.0.0.1 (default: any free one)")

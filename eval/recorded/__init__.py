@@ -1,4 +1,4 @@
 """Answers that somebody else recorded, made into run folders: reading, aligning with a data set, writing.
 
-``python -m eval.recorded`` is the command line; ``catalogue.yaml`` lists the published files and their shapes.
+``memsys recorded`` is the command line; ``catalogue.yaml`` lists the published files and their shapes.
 """

@@ -14,6 +14,18 @@ from memsys.errors import ConfigError, DataError
 
 #: Where run folders are put, beside those of experiments.
 RUNS = RESULTS / "runs" / "recorded"
+#: What the help of an import says of the file, and how it is called.
+_COLUMNS = """\
+Make a run folder from recorded answers.
+
+A CSV file, or a JSON list of objects, needs a column `prediction` (or `hypothesis`) and one of `question` and
+`question_id`; `gold` (or `reference`), `category`, `conversation` (or `conversation_id`) and `context` are read where
+they are there. Files of another form need --shape; docs/scores.md says more."""
+_EXAMPLE = """\
+examples:
+  memsys recorded import answers.csv --as mine --dataset locomo --system "My memory" --backbone gpt-4o-mini
+  memsys recorded import answers.csv --as mine --dataset own
+  memsys recorded import answers.csv --as mine --dataset custom dataset.data_dir=FOLDER"""
 
 
 @explains_errors
@@ -33,7 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program("recorded"), description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    make = commands.add_parser("import", help="make a run folder from recorded answers")
+    make = commands.add_parser(
+        "import",
+        help="make a run folder from recorded answers",
+        description=_COLUMNS,
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     make.add_argument(
         "words",
         nargs="*",

@@ -18,6 +18,7 @@ class Alignment:
             there.
         contradicting: rows whose id is that of one question and whose text that of another; they answer none.
         repeated: rows whose question an earlier row answers.
+        repeated_with_other_gold: those of them whose gold answer is none of their question's.
         unaligned: rows that no question of the data set fits.
         unanswered: rows without a prediction.
         missing: ids of questions, of the conversations and categories that the file covers, without a row.
@@ -26,6 +27,7 @@ class Alignment:
     rows: dict[str, Recorded] = field(default_factory=dict)
     by_order: set[str] = field(default_factory=set)
     repeated: list[Recorded] = field(default_factory=list)
+    repeated_with_other_gold: list[Recorded] = field(default_factory=list)
     unaligned: list[Recorded] = field(default_factory=list)
     unanswered: list[Recorded] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -41,6 +43,11 @@ def shares_gold(one: RecordedQuestion, row: Recorded) -> bool:
     """Whether an alternative of a row's gold is one of the data set's."""
     known = {normal(answer) for answer in one.answers}
     return any(normal(answer) in known for answer in row.gold or ())
+
+
+def gold_differs(one: RecordedQuestion, row: Recorded) -> bool:
+    """Whether a row and the data set both have a gold answer, and share none."""
+    return row.gold is not None and bool(one.answers) and not shares_gold(one, row)
 
 
 def align(
@@ -72,6 +79,8 @@ def align(
             found.rows[questions[place].question_id] = row
         elif repeated:
             found.repeated.append(row)
+            if index.has_other_gold(row):
+                found.repeated_with_other_gold.append(row)
         else:
             left.append((number, row))
     _by_order(found, left, places, questions)
@@ -125,6 +134,10 @@ class _Index:
         best = next((place for place in free if shares_gold(self._questions[place], row)), free[0])
         self._taken.add(best)
         return best, False
+
+    def has_other_gold(self, row: Recorded) -> bool:
+        """Whether the gold answer of a row is that of no question that it may ask."""
+        return all(gold_differs(self._questions[place], row) for place in self._candidates(row))
 
     def _candidates(self, row: Recorded) -> list[int]:
         if row.question_id in self._ids:

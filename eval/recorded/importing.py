@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eval.recorded.align import Alignment, align, shares_gold
+from eval.recorded.align import Alignment, align, gold_differs
 from eval.recorded.questions import QuestionSet, RecordedQuestion, own_questions, with_own_ids
 from eval.recorded.rows import Recorded, read_rows
 from eval.recorded.shapes import Shape
@@ -41,35 +41,30 @@ class Imported:
         return replace(one.reference, answers=list(row.gold), extra={**one.reference.extra, "altered": True})
 
     def counts(self) -> dict[str, Json]:
-        """How the rows fit."""
-        found = self.alignment
-        pairs = [(one, found.rows[one.question_id]) for one in self.questions if one.question_id in found.rows]
+        """How the rows fit: the sizes of :meth:`lists`, behind how much there is."""
         return {
             "rows": len(self.rows),
             "data_set_questions": len(self.question_set.questions),
-            "aligned": len(found.rows),
-            "aligned_by_order_alone": len(found.by_order),
-            "repeated": len(found.repeated),
-            "unaligned": len(found.unaligned),
-            "id_and_text_of_two_questions": len(found.contradicting),
-            "without_prediction": len(found.unanswered),
-            "questions_missing": len(found.missing),
-            "think_blocks_cut": sum(row.thought for _, row in pairs),
-            "empty_predictions": sum(not (row.prediction or "").strip() for _, row in pairs),
-            "gold_differs": sum(_gold_differs(one, row) for one, row in pairs),
-            "category_differs": sum(_category_differs(one, row) for one, row in pairs),
+            "aligned": len(self.alignment.rows),
+            **{name: len(places) for name, places in self.lists().items()},
         }
 
     def lists(self) -> dict[str, list[str]]:
         """Places of everything that did not fit: rows by file and number, questions by id."""
         found = self.alignment
+        pairs = [(one, found.rows[one.question_id]) for one in self.questions if one.question_id in found.rows]
         return {
             "aligned_by_order_alone": sorted(found.by_order),
             "repeated": [_place(row) for row in found.repeated],
+            "repeated_with_other_gold": [_place(row) for row in found.repeated_with_other_gold],
             "unaligned": [_place(row) for row in found.unaligned],
             "id_and_text_of_two_questions": [_place(row) for row in found.contradicting],
             "without_prediction": [row.where for row in found.unanswered],
             "questions_missing": found.missing,
+            "think_blocks_cut": [_answering(one, row) for one, row in pairs if row.thought],
+            "empty_predictions": [_answering(one, row) for one, row in pairs if not (row.prediction or "").strip()],
+            "gold_differs": [_answering(one, row) for one, row in pairs if gold_differs(one, row)],
+            "category_differs": [_answering(one, row) for one, row in pairs if _category_differs(one, row)],
         }
 
     def category_labels(self) -> dict[str, dict[str, int]]:
@@ -87,8 +82,9 @@ def _place(row: Recorded) -> str:
     return f"{row.where} ({row.question_id})" if row.question_id else row.where
 
 
-def _gold_differs(one: RecordedQuestion, row: Recorded) -> bool:
-    return row.gold is not None and bool(one.answers) and not shares_gold(one, row)
+def _answering(one: RecordedQuestion, row: Recorded) -> str:
+    """Where a row stands, with the question of the data set that it answers."""
+    return f"{row.where} ({one.question_id})"
 
 
 def _category_differs(one: RecordedQuestion, row: Recorded) -> bool:

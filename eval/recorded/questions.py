@@ -13,7 +13,7 @@ from eval.loaders.registry import OWN
 from eval.metrics.locomo import CATEGORY_5
 from eval.recorded.rows import Recorded
 from eval.runs.records import ReferenceRecord
-from memsys.errors import DataError
+from memsys.errors import DataError, quoted
 from memsys.vocabulary import Json, Sample
 
 #: A category that is a number as a data set writes it; longer ones are no numbers of categories.
@@ -150,8 +150,8 @@ def own_questions(rows: Sequence[Recorded], *, apart: bool = False) -> QuestionS
         first = found.setdefault(question_id, RecordedQuestion(row.question or "", record))
         if _is_other(first.text, row.question or ""):
             raise DataError(
-                f"{row.where}: id {question_id!r} is that of another question before it ({first.text!r:.60}); give "
-                "each question an id of its own, or leave the ids out"
+                f"{row.where}: id {question_id!r} is that of another question before it ({quoted(first.text, 60)}); "
+                "give each question an id of its own, or leave the ids out"
             )
     conversations = tuple(dict.fromkeys(one.conversation_id for one in found.values()))
     digest = _checksum(found.values())

@@ -9,7 +9,7 @@ from typing import Any
 
 from eval.recorded.shapes import Shape, ValuePlace
 from eval.recorded.source import is_table, read_tree
-from memsys.errors import DataError
+from memsys.errors import DataError, quoted
 
 _THINK = re.compile(r"<think>.*?</think>", re.DOTALL)
 _MISSING = object()
@@ -224,7 +224,9 @@ class _Taker:
         try:
             seconds = float(self._plain(place, found)) / 1000
         except (ValueError, OverflowError):
-            raise DataError(f"{self.where}: {self._named(place)} is {found!r:.60}; a time is a number, in ms") from None
+            raise DataError(
+                f"{self.where}: {self._named(place)} is {quoted(found, 60)}; a time is a number, in ms"
+            ) from None
         return seconds if 0 < seconds < inf else None  # files write 0 for what was not timed
 
     def _plain(self, place: ValuePlace | None, found: Any) -> str | int | float:
@@ -233,8 +235,8 @@ class _Taker:
             return plain
         kind = {dict: "an object", list: "a list", bool: "true or false"}.get(type(found), type(found).__name__)
         raise DataError(
-            f"{self.where}: {self._named(place)} holds {kind} ({found!r:.60}); expected a text, a number or null; "
-            "name the path of the text inside it in a YAML (--shape FILE)"
+            f"{self.where}: {self._named(place)} holds {kind} ({quoted(found, 60)}); expected a text, a number or "
+            "null; name the path of the text inside it in a YAML (--shape FILE)"
         )
 
     def _named(self, place: ValuePlace | None) -> str:

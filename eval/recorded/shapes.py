@@ -177,7 +177,7 @@ def column_shape(columns: Sequence[str], path: Path, blank: Set[str] = frozenset
     if "prediction" not in named or not {"question", "question_id"} & named.keys():
         raise DataError(
             f"{path}: columns {', '.join(columns)}: needs `prediction` and one of `question`, `question_id`; "
-            "name other columns in a YAML (--shape FILE, keys question, prediction, ...)"
+            "name other columns in a YAML (--shape FILE; docs/scores.md has its keys)"
         )
     held = _named([one for one in columns if one not in blank])
     for name, same in held.items():

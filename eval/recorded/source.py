@@ -6,15 +6,17 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from memsys.counting import repeated
-from memsys.errors import DataError
+from memsys.errors import DataError, quoted
 
 _LINES, _TABLES = (".jsonl", ".ndjson"), {".csv": ",", ".tsv": "\t"}
+#: What programs separate columns by, and its name in a message; Excel writes `;` where a comma stands in numbers.
+_SEPARATORS = {",": "`,`", ";": "`;`", "\t": "a tab", "|": "`|`"}
 _KNOWN = (".json", *_LINES, *_TABLES)
 #: Half of a surrogate pair as JSON can write it.
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -86,7 +88,10 @@ def _text(path: Path, encoding: str) -> str:
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be read ({error}); check the file, or fetch it again") from error
     except (UnicodeDecodeError, LookupError) as error:
-        raise DataError(f"{path} is not {encoding} text ({error}); name its `encoding` in the shape") from error
+        raise DataError(
+            f"{path} is not {encoding} text ({error}); save it as UTF-8, or name its `encoding` "
+            "in a YAML (--shape FILE; docs/scores.md has the keys)"
+        ) from error
 
 
 def _parsed(text: str, path: Path, line: int = 0) -> Any:
@@ -127,7 +132,7 @@ class _DuplicateKeyError(Exception):
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _DuplicateKeyError(f"{repeated(key for key, _ in pairs)[0]!r} twice ({found!s:.80})")
+        raise _DuplicateKeyError(f"{repeated(key for key, _ in pairs)[0]!r} twice ({quoted(found, 80)})")
     return found
 
 
@@ -146,6 +151,7 @@ def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, str]]:
     # strict: otherwise a quote that is never closed takes all rows behind it into its cell
     reader = csv.DictReader(io.StringIO(text), delimiter=delimiter, strict=True)
     try:
+        _check_separator(path, reader.fieldnames or (), delimiter)
         if twice := repeated(name for name in reader.fieldnames or () if name):
             raise DataError(f"{path}:1: column `{twice[0]}` is there twice; rename or remove one of the two")
         for row in reader:
@@ -154,3 +160,15 @@ def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, str]]:
             yield row
     except csv.Error as error:
         raise DataError(f"{path}:{reader.reader.line_num}: {error}; correct the quotes there or above") from error
+
+
+def _check_separator(path: Path, header: Sequence[str], delimiter: str) -> None:
+    """Refuse a table that is one column by its file's ending, and several by another separator."""
+    if len(header) != 1:
+        return
+    found = next((name for sign, name in _SEPARATORS.items() if sign != delimiter and sign in header[0]), None)
+    if found:
+        raise DataError(
+            f"{path}:1: has one column, {quoted(header[0], 80)}: columns seem to be separated by {found}, and "
+            f"{_suffix(path)} means {_SEPARATORS[delimiter]}; save it as .csv with commas, or as .tsv with tabs"
+        )

@@ -1,4 +1,4 @@
-"""Write one page of everything measured, once or again whenever a run changes: ``python -m eval.report``."""
+"""Write one page of everything measured, once or again whenever a run changes: ``memsys report``."""
 
 import argparse
 from collections.abc import Sequence

@@ -22,7 +22,7 @@ from eval.running.completeness import (
     run_totals,
     whole,
 )
-from eval.running.faults import first_fault
+from eval.running.faults import fault_line, first_fault
 from eval.running.loading import Loading, report_when_loaded
 from eval.running.models import (
     backbone_traffic,
@@ -41,6 +41,7 @@ from eval.running.runner import Runner, RunOutcome, RunResources
 from eval.running.stopping import StopRequest
 from eval.runs.run_json import RunRecord, now
 from eval.runs.rundir import RunDirectory
+from memsys.assets.paths import workplace
 from memsys.credentials import redacted
 from memsys.errors import AssetError, BudgetSpentError, ConfigError, MemsysError, first_error
 from memsys.index.settings import using_index
@@ -201,11 +202,25 @@ async def _drive(plan: Plan, data: LoadedData, directory: RunDirectory, record: 
             outcome = await _run_beside_loading(plan, data, directory, driven, progress)
     except BaseException:
         record.status, record.finished = "interrupted", now()
-        if (known := _found(sys.exception(), BudgetSpentError, ConfigError, AssetError)) is not None:
-            record.status, record.problems = "incomplete", [redacted(str(known))]
+        if problem := _problem(sys.exception(), directory.path):
+            record.status, record.problems = "incomplete", [problem]
         directory.save(record)
         raise
     return _close(directory, record, data, plan, outcome)
+
+
+def _problem(error: BaseException | None, folder: Path) -> str:
+    """What a run failed with, in one line; empty where it was stopped from outside.
+
+    Of an error that is not ours only its class is kept: its message may quote anything, and its traceback is shown.
+    """
+    if error is None or isinstance(error, KeyboardInterrupt | SystemExit | asyncio.CancelledError):
+        return ""
+    ours = _found(error, BudgetSpentError, ConfigError, AssetError) or _found(error, MemsysError)
+    if ours is None:
+        return fault_line(error)
+    text = " ".join(redacted(str(ours)).split())
+    return text.replace(f"{folder}/", "").replace(f"{workplace()}/", "")  # no place of this machine
 
 
 def _found(error: BaseException | None, *kinds: type[MemsysError]) -> BaseException | None:

@@ -33,16 +33,21 @@ class AtWork:
 
 def first_fault(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """The first error of a group, whose traceback ends with a line on all: how many of what failed, and the first."""
-    errors = list(_plain(group))
-    first = errors[0]
-    where = _note_of(first).removeprefix(_AT)
+    first, line = next(_plain(group)), fault_line(group)
+    first.__notes__ = [note for note in getattr(first, "__notes__", []) if note != _note_of(first)]
+    first.add_note(line)
+    return first
+
+
+def fault_line(error: BaseException) -> str:
+    """How many questions or conversations failed with which errors, and the first; without the errors' messages."""
+    errors = list(_plain(error))
+    where = _note_of(errors[0]).removeprefix(_AT)
     counts = Counter((type(each).__name__, (_note_of(each).removeprefix(_AT) or "task").split()[0]) for each in errors)
     failed = ", ".join(
         f"{count} {kind}{'' if count == 1 else 's'} failed with {name}" for (name, kind), count in counts.items()
     )
-    first.__notes__ = [note for note in getattr(first, "__notes__", []) if note != _note_of(first)]
-    first.add_note(f"{failed}; the first is {where}" if where else failed)
-    return first
+    return f"{failed}; the first is {where}" if where else failed
 
 
 def _plain(error: BaseException | None) -> Iterator[BaseException]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from memsys.errors import RunDirectoryError
+from memsys.errors import RunDirectoryError, quoted
 from memsys.files import replace_file
 
 #: Bytes that are read at once where the end of a file is looked at.
@@ -99,7 +99,7 @@ def misfit(value: Any, place: str = "", *, allow_nan: bool = False) -> str:
     elif isinstance(value, list | tuple):
         parts = [(part, f"{place}[{number}]") for number, part in enumerate(value)]
     else:
-        return f"{place or 'the row'}={value!r:.80}"
+        return f"{place or 'the row'}={quoted(value, 80)}"
     for part, where in parts:
         try:
             json.dumps(part, ensure_ascii=False, allow_nan=allow_nan).encode()

@@ -46,8 +46,8 @@ def named_run_folders(roots: Sequence[Path]) -> list[Path]:
     empty = [str(root) for root, folders in found.items() if not folders]
     if empty:
         raise RunDirectoryError(
-            f"no run.json in {', '.join(empty)}, nor below; name run directories that `eval.run` wrote, summaries that "
-            "`eval.export` wrote, or folders of them"
+            f"no run.json in {', '.join(empty)}, nor below; name run directories that `memsys run` wrote, summaries "
+            "that `memsys export` wrote, or folders of them"
         )
     return [folder for folders in found.values() for folder in folders]
 

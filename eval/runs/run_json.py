@@ -61,6 +61,13 @@ class RunRecord:
     memory_code: str | None = None
 
 
+def standing(record: Mapping[str, Any]) -> str:
+    """How far a stored run got, with the first of the errors that ended it: ``incomplete: the server is gone``."""
+    problems = record.get("problems") or []  # older versions kept none of most errors
+    more = f" (and {len(problems) - 1} more in run.json)" if len(problems) > 1 else ""
+    return f"{record.get('status')}: {problems[0]}{more}" if problems else str(record.get("status"))
+
+
 def now() -> str:
     """UTC time, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

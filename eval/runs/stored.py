@@ -65,7 +65,7 @@ def load_references(run_dir: Path) -> dict[str, ReferenceRecord]:
     if not run_dir.is_dir():
         kind = "is a file" if run_dir.exists() else "does not exist"
         raise ScoringError(
-            f"{run_dir} {kind} and has no references.jsonl; name run directories, which `eval.run` wrote"
+            f"{run_dir} {kind} and has no references.jsonl; name run directories, which `memsys run` wrote"
         )
     references = _by_question(rows.references(run_dir / "references.jsonl", ScoringError), run_dir / "references.jsonl")
     if not references:

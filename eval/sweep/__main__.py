@@ -1,6 +1,6 @@
-"""Plan a sweep, show how its cells stand, collect their numbers: ``python -m eval.sweep plan|status|collect ...``.
+"""Plan a sweep, show how its cells stand, collect their numbers: ``memsys sweep plan|status|collect ...``.
 
-The arguments are those of ``python -m eval.run -m``, so that one line serves for all four. ``python -m eval.sweep check
+The arguments are those of ``memsys run -m``, so that one line serves for all four. ``memsys sweep check
 [FOLDER ...]`` holds the estimates of plans against real runs.
 """
 

@@ -1,6 +1,6 @@
 """Calls of a cell: what its memory's config expects, and one answer for each question.
 
-Systems know their own calls (:class:`memsys.call_model.PlansCalls`); ``python -m eval.sweep check`` compares them with
+Systems know their own calls (:class:`memsys.call_model.PlansCalls`); ``memsys sweep check`` compares them with
 the ledgers of real runs.
 """
 

@@ -1,4 +1,4 @@
-"""Print and write the papers' tables, printed and measured side by side: ``python -m eval.tables``."""
+"""Print and write the papers' tables, printed and measured side by side: ``memsys tables``."""
 
 import argparse
 from collections.abc import Mapping, Sequence

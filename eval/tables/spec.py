@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from eval.configs.presets import CONF, find_preset, preset_names, read_settings
 from eval.metrics.registry import scale_of
 from eval.papers.printed import PrintedNumber
-from memsys.errors import ConfigError
+from memsys.errors import ConfigError, quoted
 from memsys.field_types import declared_types, type_problem
 
 FOLDER = Path(__file__).parent / "specs"
@@ -227,7 +227,7 @@ def _parts(kind: type[T], settings: Mapping[Any, Mapping[str, Any]], path: Path)
     found = {}
     for name, values in settings.items():
         if not isinstance(values, dict):
-            raise ConfigError(f"{path}: {name}: must be a mapping of settings, not {values!r:.60}")
+            raise ConfigError(f"{path}: {name}: must be a mapping of settings, not {quoted(values, 60)}")
         _check_types(kind, values, f"{path}: {name}: ")
         frozen = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
         try:
@@ -246,4 +246,4 @@ def _check_types(kind: type, values: Mapping[str, Any], where: str) -> None:
     for name, declared in declared_types(kind).items():
         as_in_yaml = Sequence if get_origin(declared) in (tuple, frozenset) else declared
         if name in values and (problem := type_problem(as_in_yaml, values[name])):
-            raise ConfigError(f"{where}{name}={values[name]!r:.60} {problem}")
+            raise ConfigError(f"{where}{name}={quoted(values[name], 60)} {problem}")

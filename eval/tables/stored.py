@@ -16,7 +16,7 @@ from eval.runs.folders import find_run_folders, holds_texts, runs_first
 from eval.runs.identity import identity_hash, without_name
 from eval.runs.records import SCHEMA_VERSION
 from eval.runs.rows import read_rows
-from eval.runs.run_json import RunRecord
+from eval.runs.run_json import RunRecord, standing
 from eval.scoring.latency import measured_latencies
 from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, load_scores
 from eval.tables.older_rows import with_shown
@@ -212,7 +212,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise RunDirectoryError(f"{path} does not exist; name a run directory that `eval.run` wrote") from error
+        raise RunDirectoryError(f"{path} does not exist; name a run directory that `memsys run` wrote") from error
     except (ValueError, RecursionError) as error:
         raise RunDirectoryError(f"{path} is not JSON ({error}); restore it or remove its folder") from error
     if not isinstance(value, dict):
@@ -229,7 +229,7 @@ def read_run(path: Path) -> StoredRun | Skipped:
     record = read_json(path / "run.json")
     _check(record, path)
     if record["status"] != "complete":
-        return Skipped(path, f"not complete ({record['status']}); the same command resumes it")
+        return Skipped(path, f"not complete ({standing(record)}); the same command resumes it")
     whole = holds_texts(path)
     try:
         rows = with_judgements(path, load_scores(path)) if whole else _exported_rows(path)

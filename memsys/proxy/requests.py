@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memsys.errors import quoted
 from memsys.llm.foreign import ForeignCall
 from memsys.llm.structured import clean
 from memsys.proxy.errors import RefusedRequestError
@@ -161,8 +162,8 @@ def _refuse_unserved(body: Mapping[str, Any], choices: int) -> None:
         value = body.get(name)
         if value is not None and (value != harmless or isinstance(value, bool) != isinstance(harmless, bool)):
             raise RefusedRequestError(
-                f"{name}={value!r:.80} is not served here: the reply would be another one than it asks for; leave it "
-                f"out, or send {json.dumps(harmless)}",
+                f"{name}={quoted(value, 80)} is not served here: the reply would be another one than it asks for; "
+                f"leave it out, or send {json.dumps(harmless)}",
                 param=name,
             )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from memsys.dates import iso, parse_date
-from memsys.errors import WorkerError
+from memsys.errors import WorkerError, quoted
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Json, Turn, Unit
 
@@ -155,19 +155,19 @@ def read_memories(reply: Mapping[str, Any], worker: str) -> list[StoredMemory]:
 def _rows(reply: Mapping[str, Any], name: str, worker: str) -> Sequence[Mapping[str, Any]]:
     rows = reply.get(name)
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-        raise WorkerError(f"{worker}: {name} must be a list of objects, not {rows!r:.80}")
+        raise WorkerError(f"{worker}: {name} must be a list of objects, not {quoted(rows, 80)}")
     return rows
 
 
 def _text(row: Mapping[str, Any], name: str, worker: str, where: str) -> Any:
     value = row.get(name)
     if not isinstance(value, str):
-        raise WorkerError(f"{worker}: {where}.{name} must be a text, not {value!r:.80}")
+        raise WorkerError(f"{worker}: {where}.{name} must be a text, not {quoted(value, 80)}")
     return value
 
 
 def _number(row: Mapping[str, Any], name: str, worker: str) -> float:
     value = row.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) == float("inf"):
-        raise WorkerError(f"{worker}: hits.{name} must be a finite number, not {value!r:.80}")
+        raise WorkerError(f"{worker}: hits.{name} must be a finite number, not {quoted(value, 80)}")
     return float(value)

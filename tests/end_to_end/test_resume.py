@@ -123,7 +123,8 @@ def test_ctrl_c_says_so_and_resumes(url: str, uninterrupted: Path, tmp_path: Pat
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "the same command resumes" in errors and "Traceback" not in errors
-    assert '"status": "interrupted"' in (tmp_path / "run" / "run.json").read_text()
+    record = (tmp_path / "run" / "run.json").read_text()
+    assert '"status": "interrupted"' in record and '"problems": []' in record
     finish(arguments)
     assert outcome(tmp_path) == outcome(uninterrupted)
 

@@ -9,6 +9,7 @@ import pytest
 from eval.__main__ import listing
 from eval.cli.catalogue import Command, commands, find_command
 from eval.cli.commands import program
+from eval.recorded.shapes import _SYNONYMS
 from memsys.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +56,19 @@ def test_a_beginning_is_enough_where_it_is_one_commands_alone() -> None:
 def test_the_usage_of_a_command_is_written_as_it_was_called(command: str) -> None:
     """These three said ``python -m eval.NAME``."""
     assert f"usage: memsys {command} " in memsys(command, "--help").stdout
+
+
+@pytest.mark.parametrize("command", ["convert_data", "inspect_data", "parity", "proxy", "serve"])
+def test_a_help_names_the_command_as_it_is_typed(command: str) -> None:
+    """These said ``python -m eval.NAME`` in double back-ticks, as their modules did."""
+    said = " ".join(memsys(command, "--help").stdout.split())
+    assert f"`memsys {command}" in said and "``" not in said and "python -m eval" not in said
+
+
+def test_the_help_of_an_import_has_its_columns_and_an_example() -> None:
+    said = memsys("recorded", "import", "--help").stdout
+    assert "memsys recorded import answers.csv --as mine --dataset own" in said
+    assert all(f"`{name}`" in said for name in _SYNONYMS)
 
 
 def test_alone_it_says_what_there_is_in_less_than_a_screen() -> None:

@@ -39,7 +39,7 @@ def test_a_folder_without_runs_is_refused(
     before = sorted(tmp_path.rglob("*"))
     assert import_module(command).main([str(tmp_path / "runs"), str(tmp_path / "empty")]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert f"no run.json in {tmp_path / 'empty'}, nor below; name run directories that `eval.run` wrote" in said
+    assert f"no run.json in {tmp_path / 'empty'}, nor below; name run directories that `memsys run` wrote" in said
     assert sorted(tmp_path.rglob("*")) == before
 
 

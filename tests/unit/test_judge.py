@@ -255,6 +255,9 @@ def test_answers_that_changed_leave_no_repeats_of_the_others_alone(tmp_path: Pat
 def test_what_cannot_be_judged_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     retrieval = FakeRun(mode="retrieval_only").write(tmp_path)
     running = FakeRun(status="interrupted", summary=False).write(tmp_path / "other")
+    failed = FakeRun(memory="clag", status="incomplete", summary=False).write(tmp_path / "failed")
+    record = json.loads((failed / "run.json").read_text())
+    (failed / "run.json").write_text(json.dumps({**record, "problems": ["c1: the server is gone", "c2: as well"]}))
     summary = tmp_path / "summary"
     shutil.copytree(FakeRun(memory="amem").write(tmp_path / "third"), summary)
     (empty := tmp_path / "empty").mkdir()
@@ -262,9 +265,10 @@ def test_what_cannot_be_judged_is_refused(tmp_path: Path, capsys: pytest.Capture
     for path, message in (
         (tmp_path / "nothing", "nothing has no run.json"),
         (retrieval.parent, f"no run.json: it is no run directory; name the runs in it one by one, e.g. {retrieval}"),
-        (empty, "no run.json: it is no run directory; name a directory that `eval.run` wrote"),
+        (empty, "no run.json: it is no run directory; name a directory that `memsys run` wrote"),
         (summary, "keeps no answers; judge the run's own directory under results/runs"),
         (running, "interrupted; only a complete run can be judged"),
+        (failed, "incomplete: c1: the server is gone (and 1 more in run.json); only a complete run can be judged"),
     ):
         assert main([str(path)]) == 2
         assert message in capsys.readouterr().err.replace("\n", " ")

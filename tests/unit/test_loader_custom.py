@@ -438,7 +438,9 @@ def test_locomo_comes_through_with_questions_and_evidence(tmp_path: Path, capsys
     before = LocomoConfig(sample=True).load()
     assert convert(["locomo", str(sample_path("locomo")), "--out", str(tmp_path)]) == 0
     lost = before.counts["unresolved_evidence_ids"]
-    assert f"{lost} evidence ids name no turn and are left out" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{lost} evidence ids name no turn and are left out" in said
+    assert "next: memsys inspect_data dataset=custom dataset.data_dir=" in said  # the form that a run takes too
     after = CustomConfig(data_dir=str(tmp_path)).load()
     shown = ("sessions", "turns", "questions_by_category", "captions", "evidence_ids", "questions_without_evidence")
     assert {key: after.counts[key] for key in shown} == {key: before.counts[key] for key in shown}
@@ -471,6 +473,13 @@ def test_advice_fits_a_file_of_ones_own(tmp_path: Path, name: str, message: str)
         ("openai", '[{"messages": []}, {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7}]',
          r"chat.json: \[1\]: expected object with messages, .+, found object with a, b, c, d, e and 2 more$"),
         ("openai", "[7]", r"chat.json: \[0\]: expected object with messages, or array of messages, found number$"),
+        ("openai", '[{"messages": []}, {"messages": [{"role": "user", "contnt": "hi"}]}]',
+         r"chat.json: \[1\].messages\[0\]: expected object with role and content, found object with role, contnt$"),
+        ("openai", '{"role": "user", "contnt": "hi"}',
+         "chat.json: top level: expected object with role and content, found object with role, contnt$"),
+        ("openai", '[{"role": "assistant", "content": null}]',
+         r"\[0\].content: expected text, found null; no message of the file has text$"),
+        ("openai", '[{"messages": []}]', "holds no turn that could be converted from openai"),
         ("openai", "", "chat.json: is empty; expected objects with messages of role and content, or arrays"),
         ("chatgpt", "\ufeff \n", "chat.json: is empty; expected conversations.json of an export"),
         ("locomo", "", "chat.json: is empty; expected an array of conversations as in locomo10.json"),

@@ -88,6 +88,21 @@ def _is_clear(message: str, words: list[str]) -> None:
         assert word in message, message
 
 
+def test_a_choice_of_a_package_that_nobody_named_is_answered_with_how_to_name_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was answered with the choices of memsys alone."""
+    hint = "a package of your own is named in MEMSYS_PLUGINS (docs/plugins.md)"
+    monkeypatch.delenv("MEMSYS_PLUGINS", raising=False)
+    with pytest.raises(ConfigError) as raised:
+        check_command_line(["memory=my_notes"])
+    assert "there is no memory/my_notes" in str(raised.value) and str(raised.value).endswith(hint)
+    monkeypatch.setenv("MEMSYS_PLUGINS", "eval.lens")
+    with pytest.raises(ConfigError) as raised:
+        check_command_line(["memory=my_notes"])
+    assert hint not in str(raised.value)
+
+
 def test_what_hydra_says_beyond_that_comes_without_the_advice_to_add() -> None:
     error = ValueError("Interpolation key 'x.y' not found\nTo append use +x\n full_key: a\nobject_type=dict")
     assert str(explained([], error)) == "the configuration cannot be composed: Interpolation key 'x.y' not found"

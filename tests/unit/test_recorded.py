@@ -4,8 +4,9 @@ import csv
 import errno
 import gzip
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from eval.recorded.importing import Imported, checksum, import_rows
 from eval.recorded.questions import QuestionSet, RecordedQuestion, load_questions, number_categories
 from eval.recorded.rows import Recorded, read_rows, without_thoughts
 from eval.recorded.run_folder import Origin, write_run
-from eval.recorded.shapes import column_shape, make_shape, read_shape
+from eval.recorded.shapes import Shape, column_shape, make_shape, read_shape
 from eval.recorded.source import read_tree
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_answers, load_json, load_references
@@ -33,6 +34,8 @@ from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from eval.tables.stored import Skipped, read_run
 from memsys.errors import ConfigError, DataError, RunDirectoryError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def _asked(number: int, text: str, gold: str, conversation: str = "c0", category: int = 4) -> RecordedQuestion:
@@ -104,6 +107,25 @@ def test_a_row_that_fits_nowhere_or_repeats_is_listed(tmp_path: Path) -> None:
     assert lists["repeated"] == ["answers.json row 2"]
     assert lists["unaligned"] == ["answers.json row 3"]
     assert imported.alignment.rows["c0:q1"].prediction == "x"
+
+
+def test_all_that_is_counted_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Empty predictions, and gold answers and categories that differ, were counted alone."""
+    rows = [_mem0("Who dances?", "Rob", " ", "4"), _mem0("Who sings?", "Cid", "<think>hm</think>x")]
+    lists = _import(tmp_path, {"0": rows}, "mem0_eval").lists()
+    assert lists["empty_predictions"] == lists["gold_differs"] == lists["category_differs"]
+    assert lists["gold_differs"] == ["answers.json row 1 (c0:q1)"]
+    assert lists["think_blocks_cut"] == ["answers.json row 2 (c0:q2)"]
+    path = _table(tmp_path, "question,gold,prediction", "Who?,Ann,", "Who?,Bob,Bob", "Who?,Ann,Ann")
+    assert main(["import", str(path), "--as", str(tmp_path / "run"), "--dataset", "own"]) == 0
+    report = load_json(tmp_path / "run" / "import.json")
+    assert report["lists"]["empty_predictions"] == ["answers.csv row 1 (Who?)"]
+    assert report["lists"]["repeated_with_other_gold"] == ["answers.csv row 2 (Who?)"]
+    assert report["counts"] == {
+        "rows": 3, "data_set_questions": 1, "aligned": 1, **{key: len(one) for key, one in report["lists"].items()}
+    }  # fmt: skip
+    shown = capsys.readouterr().out
+    assert "  repeated: 2\n  repeated with other gold: 1\n  empty predictions: 1\n" in shown
 
 
 def test_missing_questions_are_listed(tmp_path: Path) -> None:
@@ -404,6 +426,15 @@ def test_a_blank_cell_holds_nothing_but_an_empty_answer(tmp_path: Path) -> None:
     ]
 
 
+def test_a_row_without_id_and_text_takes_the_question_between_its_neighbours(tmp_path: Path) -> None:
+    """As docs/scores.md says of rows that are matched by order."""
+    rows = ("c0:q0,Who sings?,a", ",,b", "c0:q2,Who sings?,c")
+    imported = _rows_with_ids(tmp_path, *rows)
+    assert imported.alignment.rows["c0:q1"].prediction == "b" and imported.alignment.by_order == {"c0:q1"}
+    imported = _rows_with_ids(tmp_path, rows[0], ",,b", *rows[1:])
+    assert imported.counts()["unaligned"] == 2 and "c0:q1" not in imported.alignment.rows
+
+
 def test_a_question_of_ones_own_needs_gold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A blank cell was its gold, which the answer to anything holds."""
     path = _table(tmp_path, "question,gold,prediction", "Who?,,x", "What?,cat,cat")
@@ -428,6 +459,36 @@ def test_two_columns_for_one_thing_are_refused(tmp_path: Path, capsys: pytest.Ca
     said = capsys.readouterr().err
     assert "`prediction` and `hypothesis` both stand for prediction" in said
     assert "--shape FILE, key prediction" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "said"),
+    [
+        ("a.csv", "question;prediction", "a.csv:1: has one column, 'question;prediction': columns seem to be separated "
+         "by `;`, and .csv means `,`; save it as .csv with commas, or as .tsv with tabs"),
+        ("a.csv", "question\tprediction", "separated by a tab, and .csv means `,`"),
+        ("a.tsv", "question,prediction", "separated by `,`, and .tsv means a tab"),
+    ],
+)  # fmt: skip
+def test_another_separator_is_named(tmp_path: Path, name: str, header: str, said: str) -> None:
+    """A comma in an answer was another number of columns, and without one a column was missing."""
+    (tmp_path / name).write_text(f"{header}\nWho?{header[8]}Ann, and Bob\n")
+    with pytest.raises(DataError) as raised:
+        read_tree(tmp_path / name)
+    assert said in str(raised.value)
+
+
+def test_the_documentation_has_every_key_of_a_shape(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "scores.md").read_text(encoding="utf-8")
+    section = page.partition("### A shape of your own")[2].partition("\n## ")[0]
+    assert {one.name for one in fields(Shape)} - {"name"} == set(
+        re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `")))
+    )
+    (tmp_path / "mine.yaml").write_text(section.partition("```yaml\n")[2].partition("```")[0])
+    rows = [{"q": "Who sings?", "reply": "Ann", "meta": {"type": 4}}]
+    (tmp_path / "a.json").write_text(json.dumps({"runs": {"c0": rows}}))
+    (row,) = read_rows([tmp_path / "a.json"], read_shape(tmp_path / "mine.yaml"))
+    assert (row.conversation, row.question, row.prediction, row.category) == ("c0", "Who sings?", "Ann", "single-hop")
 
 
 def test_times_of_a_table_are_numbers(tmp_path: Path) -> None:
