@@ -1,6 +1,6 @@
 """The comparison of many systems: a row for each, a panel for each group of questions, so that names can be read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -29,10 +29,10 @@ def draw_rows(series: Sequence[Series], groups: Sequence[str], wording: Wording)
     names = [wrap(label_of(one), _NAME) or [""] for one in series]
     lines = max(map(len, names)) + 0.6
     costs = [one.cost for one in series if one.cost is not None]
-    panels: list[tuple[str, Callable[[Series], Point | None]]] = [(f"{wording.metric} (%)", lambda one: one.overall)]
-    panels += [(group, lambda one, group=group: one.groups.get(group)) for group in groups]  # type: ignore[misc]
+    panels = [(f"{wording.metric} (%)", [one.overall for one in series])]
+    panels += [(group, [one.groups.get(group) for one in series]) for group in groups]
     if costs:
-        panels.append((wording.cost, lambda one: None if one.cost is None else Point(one.cost, one.cost, one.cost)))
+        panels.append((wording.cost, [_cost(one) for one in series]))
     figure, grid = plt.subplots(
         1,
         len(panels),
@@ -41,8 +41,8 @@ def draw_rows(series: Sequence[Series], groups: Sequence[str], wording: Wording)
         layout="constrained",
         squeeze=False,
     )
-    for axes, (title, point_of) in zip(grid[0], panels, strict=True):
-        _draw_panel(axes, title, [point_of(one) for one in series])
+    for axes, (title, points) in zip(grid[0], panels, strict=True):
+        _draw_panel(axes, title, points)
     first, last = grid[0][0], grid[0][-1]
     first.set_yticks(range(len(series)), ["\n".join(name) for name in names])
     first.set_ylim(len(series) - 0.5, -0.5)
@@ -50,6 +50,10 @@ def draw_rows(series: Sequence[Series], groups: Sequence[str], wording: Wording)
         last.set_xlim(left=min(costs) / 2, right=max(costs) * 2)
         log_axis(last, between=False)
     return figure
+
+
+def _cost(series: Series) -> Point | None:
+    return None if series.cost is None else Point(series.cost, series.cost, series.cost)
 
 
 def _draw_panel(axes: "Axes", title: str, points: Sequence[Point | None]) -> None:
