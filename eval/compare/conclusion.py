@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from eval.compare.columns import ANSWERABLE
 from eval.compare.pairs import on_the_same_data
 from eval.compare.rows import SystemRow
-from eval.compare.seeds import fewer_seeds, listed_seeds
+from eval.compare.seeds import fewer_seeds, named_seeds
 from eval.loaders.custom import CUSTOM
 from eval.metrics.sessions import BY_SESSION
 from eval.scoring.inference import Interval
+from eval.scoring.paired import ALPHA
 from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
 from eval.tables.text import fixed, p_text
-
-#: Adjusted p-values below count as a difference.
-LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
     else:
         pair = tested[first.label]
     sentences = [f"On {_extent(first, pair)} {_sentence(_lead_of(pair, first.label), lead)}"]
-    sentences += _of_fewer_seeds(pair.system, systems, baseline)
+    sentences += _of_fewer_seeds(pair.system, rows, baseline)
     if pair.system in answerable:
         sentences.append(_answerable_sentence(pair, answerable[pair.system]))
     rest = {name: one for name, one in answerable.items() if name != pair.system}
@@ -96,9 +94,9 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
 
 def _of_fewer_seeds(system: str, rows: Sequence[SystemRow], baseline: SystemRow) -> list[str]:
     """That a test is of fewer seeds than a label names, which the means beside it are of."""
-    tested = next((row for row in rows if row.label == system), baseline)
+    tested = next(row for row in rows if row.label == system)
     seeds = fewer_seeds(tested.repeats, baseline.repeats)
-    return [f"That is of seed {listed_seeds(seeds)}, which both ran."] if seeds else []
+    return [f"That is of {named_seeds(seeds)}, which both ran."] if seeds else []
 
 
 def _why_untested(first: SystemRow, rows: Sequence[SystemRow], baseline: SystemRow, lead: str) -> str:
@@ -212,7 +210,7 @@ def _holds(pair: Pair) -> bool:
     """Whether a difference can be claimed: its interval leaves out 0, and the corrected test confirms it."""
     interval = pair.result.interval
     claimed = interval is not None and not _includes_zero(interval)
-    return claimed and pair.adjusted is not None and pair.adjusted < LEVEL
+    return claimed and pair.adjusted is not None and pair.adjusted < ALPHA
 
 
 def _answerable_sentence(pair: Pair, answerable: Pair) -> str:

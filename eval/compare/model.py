@@ -15,7 +15,7 @@ from eval.compare.columns import (
 from eval.compare.conclusion import conclusion, no_evidence
 from eval.compare.pairs import compare_with
 from eval.compare.rows import ComparisonEstimate, SystemRow, lead_metric, price_dates, system_rows
-from eval.compare.seeds import fewer_seeds, listed_seeds
+from eval.compare.seeds import fewer_seeds, listed_seeds, named_seeds
 from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
@@ -163,7 +163,7 @@ class Report:
         tested = {pair.system for pair in self.pairs}
         found = {row.label: fewer_seeds(row.repeats, baseline.repeats) for row in self.rows if row.label in tested}
         return [
-            f"{label}: tested on seed {listed_seeds(seeds)}, which {self.baseline} has too"
+            f"{label}: tested on {named_seeds(seeds)}, which {self.baseline} has too"
             for label, seeds in found.items()
             if seeds
         ]

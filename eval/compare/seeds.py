@@ -46,6 +46,11 @@ def listed_seeds(seeds: Sequence[int]) -> str:
     return f"{seeds[0]}-{seeds[-1]}" if whole and len(seeds) > 1 else ",".join(map(str, seeds))
 
 
+def named_seeds(seeds: Sequence[int]) -> str:
+    """``seed 1``, or ``seeds 0-2``."""
+    return f"seed{'' if len(seeds) == 1 else 's'} {listed_seeds(seeds)}"
+
+
 def with_seeds(name: str, run: StoredRun) -> str:
     """A system's name, with the seeds that its scores are the means of."""
     return f"{name}, seeds {listed_seeds(run.seeds)}" if run.seeds else name

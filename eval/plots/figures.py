@@ -104,7 +104,8 @@ def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> li
     with mpl.rc_context(STYLE):
         groups = list(dict.fromkeys(group for one in series for group in one.groups))
         costly = any(one.overall is not None and one.cost is not None for one in series)
-        if len(series) > MOST_BESIDE:
+        beside = len(series) <= MOST_BESIDE
+        if not beside:
             from eval.plots.rows import draw_rows
 
             figure = draw_rows(series, groups, wording)
@@ -113,7 +114,7 @@ def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> li
         said = wording.remark if costly else f"{wording.remark} There is no cost recorded."
         remark = "\n".join(fill(line, round(13 * figure.get_figwidth())) for line in said.split("\n"))
         figure.supxlabel(remark, fontsize=7.5, color=GREY, x=0.01, ha="left")
-        if costly and len(series) <= MOST_BESIDE:
+        if costly and beside:
             _label_costs(figure, figure.axes[1], series)
         paths = write_figure(figure, out)
         plt.close(figure)
@@ -209,10 +210,13 @@ def _label_costs(figure: "Figure", axes: "Axes", series: Sequence[Series]) -> No
     )
 
 
-def _errorbar(axes: "Axes", x: Sequence[float], points: Sequence[Point], number: int, label: str) -> None:
-    values = [point.value for point in points]
+def bar_lengths(points: Sequence[Point]) -> list[list[float]]:
+    """How far the intervals reach below and above their values, as matplotlib takes it."""
     below = [max(0.0, point.value - point.low) for point in points]
-    above = [max(0.0, point.high - point.value) for point in points]
+    return [below, [max(0.0, point.high - point.value) for point in points]]
+
+
+def _errorbar(axes: "Axes", x: Sequence[float], points: Sequence[Point], number: int, label: str) -> None:
     style: dict[str, Any] = {
         "color": PALETTE[number % len(PALETTE)],
         "marker": MARKERS[number % len(MARKERS)],
@@ -223,7 +227,7 @@ def _errorbar(axes: "Axes", x: Sequence[float], points: Sequence[Point], number:
         "elinewidth": 1.1,
         "capsize": 2,
     }
-    axes.errorbar(x, values, yerr=[below, above], label=label, **style)
+    axes.errorbar(x, [point.value for point in points], yerr=bar_lengths(points), label=label, **style)
 
 
 def _legend(figure: "Figure", axes: "Axes", count: int) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from eval.plots.figures import GREY, PALETTE, Point, Series, Wording, label_of, log_axis
+from eval.plots.figures import GREY, PALETTE, Point, Series, Wording, bar_lengths, label_of, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,15 +58,10 @@ def _cost(series: Series) -> Point | None:
 
 def _draw_panel(axes: "Axes", title: str, points: Sequence[Point | None]) -> None:
     found = [(place, point) for place, point in enumerate(points) if point is not None]
-    values = [point.value for _, point in found]
-    ends = [
-        [max(0.0, point.value - point.low) for _, point in found],
-        [max(0.0, point.high - point.value) for _, point in found],
-    ]
     axes.errorbar(
-        values,
+        [point.value for _, point in found],
         [place for place, _ in found],
-        xerr=ends,
+        xerr=bar_lengths([point for _, point in found]),
         color=PALETTE[0],
         marker="o",
         markersize=4.5,

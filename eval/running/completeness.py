@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.terminal import complain, console, say
-from eval.configs.answer_prompts import reworded_roles
-from eval.configs.prompt_choice import wants_authors
+from eval.configs.answer_prompts import OTHER, prompts_of, reworded_roles
 from eval.running.progress import RunTotals
 from eval.running.recording import reference_records, updates_records
 from eval.runs.memory_code import memory_code
@@ -17,6 +16,9 @@ from memsys.llm.prompt import Prompt
 from memsys.prompt_packs.local import is_reference
 from memsys.protocol import MemoryConfig
 from memsys.vocabulary import Json, Sample
+
+#: Ends a warning that a run was made with something else than there is now.
+_ANEW = "whose answers are kept; to run it anew, delete that folder or name another with run_dir="
 
 
 def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:
@@ -37,8 +39,7 @@ def note_changed_code(directory: RunDirectory, identity: Mapping[str, Json], mem
         return
     if stored["memory_code"] != memory_code(memory):
         say(
-            f"warning: the source of memory={memory.name} has changed since {directory.path} was made, whose answers "
-            "are kept; to run it anew, delete that folder or name another with run_dir=",
+            f"warning: the source of memory={memory.name} has changed since {directory.path} was made, {_ANEW}",
             style="yellow",
         )
 
@@ -46,12 +47,10 @@ def note_changed_code(directory: RunDirectory, identity: Mapping[str, Json], mem
 def note_changed_prompts(directory: RunDirectory) -> None:
     """Say that a complete run was asked with other answer prompts than those that its reader has now."""
     stored = directory.stored_record()
-    if stored is None or not stored.get("config") or wants_authors(stored["config"]):
-        return
-    if roles := reworded_roles(stored):
+    if stored is not None and prompts_of(stored) == OTHER:
+        roles = ", ".join(reworded_roles(stored))
         say(
-            f"warning: the answer prompt of {', '.join(roles)} is not the one that {directory.path} was made with, "
-            "whose answers are kept; to run it anew, delete that folder or name another with run_dir=",
+            f"warning: the answer prompt of {roles} is not the one that {directory.path} was made with, {_ANEW}",
             style="yellow",
         )
 

@@ -28,8 +28,8 @@ from memsys.seeding import generator
 
 #: Differences up to this count as none.
 TIE = 1e-9
-#: Level of a test.
-LEVEL = 0.05
+#: Level of a test: smaller p-values count as a difference.
+ALPHA = 0.05
 #: Sign patterns that are visited one by one.
 EXACT = 2**16
 
@@ -112,7 +112,7 @@ def _drawn_signs(count: int, resamples: int, seed: int) -> Floats:
 
 
 def minimum_detectable_difference(
-    differences: MetricScores, mean: MeanRule = MICRO, *, alpha: float = LEVEL, power: float = 0.8
+    differences: MetricScores, mean: MeanRule = MICRO, *, alpha: float = ALPHA, power: float = 0.8
 ) -> float | None:
     """Smallest true difference a two-sided test at ``alpha`` finds with probability ``power``.
 
@@ -126,9 +126,9 @@ def minimum_detectable_difference(
 
 
 def _can_find(differences: MetricScores) -> bool:
-    """Whether the randomisation test has enough units for any p-value below :data:`LEVEL`: of n it has 2^n patterns."""
+    """Whether the randomisation test has enough units for any p-value below :data:`ALPHA`: of n it has 2^n patterns."""
     _, units = resampling_units(differences.conversations)
-    return bool(len(units)) and 2.0 ** -int(units.max()) < LEVEL
+    return bool(len(units)) and 2.0 ** -int(units.max()) < ALPHA
 
 
 def win_tie_loss(differences: Floats, tolerance: float = TIE) -> tuple[int, int, int]:

@@ -107,6 +107,8 @@ def test_a_test_over_fewer_seeds_than_the_means_says_so(tmp_path: Path) -> None:
     report = make_report([*rag, amem], CLAG)
     assert "amem, seed 1: tested on seed 1, which rag, seeds 0-2 has too" in report.pair_notes
     assert "That is of seed 1, which both ran." in report.conclusion
+    none = [stored(tmp_path, memory="no_memory", seed=seed, values=lambda number, metric: 0.1) for seed in (0, 1)]
+    assert "That is of seeds 0-1, which both ran." in make_report([*rag, *none], CLAG).conclusion  # a reference
     same = make_report([rag[1], amem], CLAG)
     assert not any("tested on seed" in note for note in same.pair_notes) and "both ran" not in same.conclusion
 
