@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from memsys.assets.paths import models_dir
-from memsys.cores import usable_cores
+from memsys.cores import thread_limit, usable_cores
 from memsys.embedding.batching import BatchingEmbedder
 from memsys.embedding.bert import BertEncoder, BertTokenizer, is_mean_pooled_bert
 from memsys.embedding.contract import Vectors
@@ -50,7 +50,8 @@ class SentenceTransformerConfig:
         pad_to_multiple_of: see the module's text.
         cache_entries: vectors kept in memory (all-MiniLM-L6-v2: 1.5 KiB each).
         threads: torch threads on the CPU; ``None`` takes half of the cores, because the backbone and the event loop run
-            beside it: with a thread for every core, encoding on busy cores takes several times as long. Process-wide.
+            beside it: with a thread for every core, encoding on busy cores takes several times as long. Where
+            ``OMP_NUM_THREADS`` says less, as in the cells of a local sweep, that is taken. Process-wide.
     """
 
     name: str
@@ -163,7 +164,8 @@ class _LocalModel:
         return folder / f"{config.name}-{fingerprint(settings, self._folder())}"
 
     def _threads(self) -> int:
-        return self._config.threads or max(1, usable_cores() // 2)
+        half = max(1, usable_cores() // 2)
+        return self._config.threads or min(half, thread_limit() or half)
 
     def _count_truncated(self, cut: int) -> None:
         if cut and not self.truncated:

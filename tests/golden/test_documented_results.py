@@ -16,7 +16,7 @@ from eval.compare.model import make_report
 from eval.funnel.stages import evidence_funnels, reach_of
 from eval.loaders.kinds import ADVERSARIAL
 from eval.scoring.inference import MetricScores
-from eval.scoring.paired import PairedComparison, compare_paired, holm
+from eval.scoring.paired import ALPHA, PairedComparison, compare_paired, holm
 from eval.scoring.protocols import load_protocol
 from eval.tables.stored import Skipped, StoredRun, read_run
 
@@ -403,6 +403,23 @@ def test_the_readme_says_what_the_runs_say(heading: str, documented: Documented,
     problems = {name: (printed[name], row[column]) for name, row in found.items()
                 if not agrees(printed[name][0], float(row[column] or 0))}  # fmt: skip
     assert not problems
+
+
+def test_the_readme_says_what_the_runs_of_all_ten_conversations_say() -> None:
+    headings, rows = table("| system, ten conversations |", ROOT / "README.md")
+    for documented, size in ((GPU[0], "0.5B"), (GPU[1], "1.5B")):
+        place, answerable = headings.index(f"F1, {size}"), headings.index(f"F1 answerable, {size}")
+        run = [row for row in rows if numbers(row[place])]
+        found = measured(documented, [row[0] for row in run])
+        assert len(run) == {"0.5B": 8, "1.5B": 6}[size]
+        for row in run:
+            values = found[row[0]]
+            assert agrees(row[place], float(values["F1"])), row
+            assert agrees(row[answerable], float(values["F1 answerable"])), row
+            assert not numbers(row[-1]) or agrees(row[-1], float(values["R@10 (turn ids)"])), row
+            difference = float(values["F1 difference"] or 0)
+            told_apart = bool(values["F1 p (Holm)"]) and float(values["F1 p (Holm)"]) < ALPHA
+            assert row[place + 1] == (("above" if difference > 0 else "below") if told_apart else ""), row
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,18 @@ def test_a_missing_model_names_what_to_do(tmp_path: Path, monkeypatch: pytest.Mo
         asyncio.run(MINILM.build().embed(["x"]))
 
 
+@pytest.mark.parametrize(
+    ("variable", "configured", "threads"),
+    [("", None, 4), ("3", None, 3), ("3,1", None, 3), ("16", None, 4), ("0", None, 4), ("all", None, 4), ("1", 6, 6)],
+)
+def test_a_cell_of_a_sweep_embeds_with_its_share_of_the_cores(
+    variable: str, configured: int | None, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", variable)
+    monkeypatch.setattr("memsys.embedding.sentence_transformer.usable_cores", lambda: 8)
+    assert _LocalModel(replace(MINILM, threads=configured))._threads() == threads
+
+
 @pytest.mark.parametrize(("key", "value"), [("device", "tpu"), ("max_batch", 0), ("threads", 0)])
 def test_bad_settings_are_refused(key: str, value: object) -> None:
     with pytest.raises(ConfigError, match=key):
