@@ -205,8 +205,8 @@ def tolerance(run: str, role: str) -> dict[str, float]:
         rel = 0.03  # the agent decides: 615 searches for 199 questions, where the plan has 597
     if "gam_small" in run and role == "abstract":
         rel = 0.15  # its pages end at 512 tokens, and a record does not have the length of the turns
-    if "readagent" in run and role == "lookup":
-        rel = 0.5  # asked twice where the gists, as long as the model makes them, do not fit its window at once
+    if "readagent_small" in run and "_gpu-" in run and role == "lookup":
+        rel = 0.5  # asked twice where the gists do not fit the window at once, which is so in some of these runs alone
     return {"abs": 3} if rel is None else {"rel": rel}
 
 
