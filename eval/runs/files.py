@@ -3,7 +3,9 @@
 import errno
 import json
 import os
-from collections.abc import Iterator
+import re
+import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,6 +14,9 @@ from memsys.files import replace_file
 
 #: Bytes that are read at once where the end of a file is looked at.
 _BLOCK = 1 << 16
+#: Last member of a row: a checksum of the row without it. A flipped bit in an answer or an id is still valid JSON.
+CHECKSUM = "crc32"
+_CHECKSUM = re.compile(rb',"crc32":"([0-9a-f]{8})"\}\s*$')
 
 
 def disk_error(path: Path, error: OSError, *, resumes: bool = False) -> RunDirectoryError:
@@ -47,6 +52,18 @@ def write_json(path: Path, value: Any) -> None:
     write_atomic(path, (text + "\n").encode())
 
 
+def json_line(row: Any) -> bytes:
+    """Encode a row as a line; that of an object ends with its checksum.
+
+    Raises:
+        TypeError, ValueError: it holds what JSON cannot.
+    """
+    line = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    if isinstance(row, Mapping) and row:
+        line = line[:-1] + f',"{CHECKSUM}":"{zlib.crc32(line):08x}"}}'.encode()
+    return line + b"\n"
+
+
 class JsonLines:
     """Append-only JSON lines with one writer. A cut last line (a killed writer) is removed when it is opened."""
 
@@ -67,7 +84,7 @@ class JsonLines:
             RunDirectoryError: the disk is full, or the row holds what no JSON can: a memory may give anything.
         """
         try:
-            line = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+            line = json_line(row)
         except (TypeError, ValueError) as error:
             raise RunDirectoryError(
                 f"{self.path}: {misfit(row)} cannot be written as JSON ({error}); whoever gave it, such as a memory "
@@ -123,10 +140,12 @@ def _whole_lines(path: Path) -> int:
 
 
 def read_json_lines(path: Path) -> Iterator[Any]:
-    """Yield the rows of a JSON-lines file; none when it does not exist. A cut last line is left out.
+    """Yield the rows of a JSON-lines file without their checksums; none when it does not exist.
+
+    A cut last line is left out. Rows without a checksum, of older versions and other programs, are taken as they are.
 
     Raises:
-        RunDirectoryError: a line in the middle is no JSON, or nested too deeply.
+        RunDirectoryError: a line in the middle is no JSON, or nested too deeply, or its checksum is another.
     """
     if not path.is_file():
         return
@@ -135,10 +154,27 @@ def read_json_lines(path: Path) -> Iterator[Any]:
             if not line.endswith(b"\n"):
                 return
             try:
-                yield json.loads(line, parse_constant=_refuse_constant)
+                row, altered = _read_line(line)
             except (ValueError, RecursionError) as error:
                 message = f"{path}:{number} is not JSON ({error}); restore the file or delete the run directory"
                 raise RunDirectoryError(message) from error
+            if altered:
+                raise RunDirectoryError(
+                    f"{path}:{number} is not as it was written (its {CHECKSUM} is of another row); restore the file, "
+                    "or delete this line and start the command that wrote it again: it resumes. Where you changed "
+                    f"the line yourself, delete its {CHECKSUM}"
+                )
+            yield row
+
+
+def _read_line(line: bytes) -> tuple[Any, bool]:
+    """Parse a line; returns the row without its checksum, and whether it was altered since it was written."""
+    found = _CHECKSUM.search(line)
+    if found is None:
+        row = json.loads(line, parse_constant=_refuse_constant)
+        return row, isinstance(row, dict) and CHECKSUM in row
+    written = line[: found.start()] + b"}"
+    return json.loads(written, parse_constant=_refuse_constant), zlib.crc32(written) != int(found[1], 16)
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -9,7 +9,7 @@ from typing import Any
 
 from eval.runs import rows
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
-from eval.runs.files import JsonLines, read_json_lines, write_atomic, write_json
+from eval.runs.files import JsonLines, json_line, read_json_lines, write_atomic, write_json
 from eval.runs.identity import differences, identity_digest, listed
 from eval.runs.locking import lock_folder
 from eval.runs.records import (
@@ -240,7 +240,7 @@ class RunDirectory(CallFolder):
         """Drop the rows of all other questions from a file."""
         file = self._files[name]
         kept = [row for row in read_json_lines(file.path) if row["question_id"] in done]
-        write_atomic(file.path, b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in kept))
+        write_atomic(file.path, b"".join(json_line(row) for row in kept))
         self._files[name] = JsonLines(file.path)
         file.close()  # last: where the disk is full, the directory still closes it
 

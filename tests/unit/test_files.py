@@ -52,6 +52,43 @@ def test_damaged_middle_line_is_named(tmp_path: Path) -> None:
         list(read_json_lines(path))
 
 
+def test_no_flipped_bit_changes_a_row(tmp_path: Path) -> None:
+    """In an answer or an id it is still valid JSON: such a row was taken for what the run had written."""
+    path, rows = tmp_path / "rows.jsonl", [{"id": "conv-26:0", "f1": 0.5, "hits": ["D1:3"]}, {"id": "é", "hits": []}]
+    file = JsonLines(path)
+    for row in rows:
+        file.append(row)
+    file.close()
+    data = path.read_bytes()
+    assert list(read_json_lines(path)) == rows
+    for place in range(len(data)):
+        for bit in range(8):
+            path.write_bytes(data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :])
+            try:
+                read = list(read_json_lines(path))
+            except RunDirectoryError as error:
+                assert f"{path}:" in str(error)
+                continue
+            known = [{name: value for name, value in row.items() if name in rows[0]} for row in read]
+            # A letter of "crc32" makes a field that no record has; without its newline the last row counts as cut.
+            assert known == rows if place < len(data) - 1 else known == rows[:1]
+
+
+def test_a_changed_row_is_named_and_a_row_without_checksum_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    file = JsonLines(path)
+    file.append({"a": 1})
+    file.close()
+    written = path.read_text()
+    assert written == '{"a":1,"crc32":"561bacaf"}\n'  # zlib.crc32(b'{"a":1}')
+    for changed in (written.replace("1,", "2,"), '{"a": 1, "crc32": "561bacaf"}\n', '{"a":1,"crc32":7}\n'):
+        path.write_text(changed)
+        with pytest.raises(RunDirectoryError, match=r"rows\.jsonl:1 is not as it was written.*delete its crc32"):
+            list(read_json_lines(path))
+    path.write_bytes(b'{"a":2}\n' + written.encode().replace(b"\n", b"\r\n"))
+    assert list(read_json_lines(path)) == [{"a": 2}, {"a": 1}]
+
+
 def test_missing_file_has_no_rows(tmp_path: Path) -> None:
     assert list(read_json_lines(tmp_path / "none.jsonl")) == []
 
