@@ -12,6 +12,8 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from eval.scoring.paired import ALPHA
+
 Floats = NDArray[np.float64]
 
 
@@ -103,7 +105,7 @@ def variance_of_mean(parts: Components, design: Design) -> float:
     )
 
 
-def detectable(parts: Components, design: Design, *, alpha: float = 0.05, power: float = 0.8) -> float:
+def detectable(parts: Components, design: Design, *, alpha: float = ALPHA, power: float = 0.8) -> float:
     """Smallest true difference that a two-sided test over the conversations of a design finds.
 
     The degrees of freedom are those of the conversations; where there are several runs and they are fewer, those of

@@ -82,6 +82,8 @@ def differing_parts(*runs: StoredRun) -> tuple[str, ...]:
     for part, (only, leave_out) in _PARTS.items():
         parts[part] = _several(_settings(run, part, only, leave_out) for run in asked)
     parts["answer prompts"] = _several(answer_prompts(run.record) for run in asked)
+    parts["engine"] = _several(map(_engine, asked))
+    parts["processor"] = _several(map(_processor, asked))
     parts["seed"] = _several({"seed": run.record.get("seed")} for run in asked)
     return tuple(part for part, differs in parts.items() if differs)
 
@@ -105,6 +107,19 @@ def _settings(run: StoredRun, part: str, only: Collection[str], leave_out: Colle
     if run.retrieval_only and part in ("backbone", "reader"):
         return {}
     return _named(flat(run.record["config"].get(part) or {}), only, leave_out)
+
+
+def _engine(run: StoredRun) -> dict[str, object]:
+    """The program that ran the model, and its version: another one may answer otherwise at temperature 0."""
+    found = (run.record.get("model") or {}).get("engine") or {}
+    return {key: found[key] for key in ("engine", "version") if found.get(key) is not None}
+
+
+def _processor(run: StoredRun) -> dict[str, object]:
+    """What the model ran on, which rounds its arithmetic; unknown for a server that the run did not start."""
+    engine = (run.record.get("model") or {}).get("engine") or {}
+    name = sorted({gpu.partition(",")[0] for gpu in run.gpus}) or (run.record.get("hardware") or {}).get("cpu")
+    return {"name": name} if engine and engine.get("mode") != "attached" and name else {}
 
 
 def _other_weights(run: StoredRun) -> list[str]:

@@ -507,6 +507,24 @@ def test_answer_prompts_of_another_wording_are_a_difference_besides_the_memory(t
     assert differing_parts(one, other_memory) == differing_parts(one, run) == ()
 
 
+def test_another_processor_or_engine_is_a_difference_besides_the_memory(tmp_path: Path) -> None:
+    run = stored(tmp_path)
+
+    def made(cpu: str, version: str, *gpus: str, mode: str = "managed") -> StoredRun:
+        engine = {"engine": "vllm", "version": version, "mode": mode}
+        return replace(
+            run, record={**run.record, "model": {"engine": engine}, "hardware": {"cpu": cpu, "gpus": list(gpus)}}
+        )
+
+    one = made("AMD EPYC", "0.32.0")
+    assert differing_parts(one, made("Xeon", "0.32.0")) == ("processor",)
+    assert differing_parts(one, made("AMD EPYC", "0.26.0")) == ("engine",)
+    assert differing_parts(made("AMD EPYC", "1", "H100, 81559 MiB"), made("Xeon", "1", "H100, 81559 MiB")) == ()
+    assert differing_parts(one, made("AMD EPYC", "0.32.0", "H100, 81559 MiB")) == ("processor",)
+    # A server that is reached by its address runs on a machine that the run does not know.
+    assert differing_parts(one, made("Xeon", "0.32.0", mode="attached")) == ()
+
+
 def test_the_kinds_of_ones_own_data_are_no_gap_of_a_protocol(tmp_path: Path) -> None:
     """A word of one's own is allowed, and was warned of as if it should have a label."""
     run = stored(tmp_path)
