@@ -9,7 +9,7 @@ from eval.cli.escaping import csv_cell, markdown, markdown_code
 from eval.compare.rows import f1_metric, labels
 from eval.funnel.rankings import ranking_remarks
 from eval.funnel.sizes import StoredSizes, characters_per_token, remarks, stored_sizes
-from eval.funnel.stages import REACHES, EvidenceFunnel, MeanScore, Reach, evidence_funnels, run_protocol
+from eval.funnel.stages import REACHES, STAGES, EvidenceFunnel, MeanScore, Reach, Stage, evidence_funnels, run_protocol
 from eval.tables.flat import csv_value
 from eval.tables.groups import comparable_runs
 from eval.tables.plain import DASH, PlainTable, figure, plain_markdown
@@ -29,9 +29,10 @@ DEFINITIONS = (
     "memories came from; in context: that one of the retrieved memories in the answer prompt came from. What was "
     "retrieved and had no room there does not count, nor what is shown without having been retrieved: notes by a link "
     "(A-Mem, CLAG), pages of a queue (MemoryOS); of older runs whose limit left something out the share is not known",
-    "F1: token F1 of the run's protocol, percent, plain mean over the questions; behind it F1 by how far the evidence "
-    "of a question came, with the number of such questions in brackets: all of it in the context, a part of it, none "
-    "of it though some is stored, none of it and none stored",
+    "F1: token F1 of the run's protocol, percent, plain mean over the questions; behind it F1 of the questions of "
+    "which all gold turns are stored, are in the first 5 or 10 retrieved memories, or are in the context, with the "
+    "number of such questions in brackets (a question counts at every stage that it reached), then of those that have "
+    "a part in the context, none of it though some is stored, none of it and none stored",
     "entries: what the memory's search can return or its context is made of, by the system's file entries.yaml; per "
     "turn ingested. Tokens are estimated: characters of all texts of the entries at the characters per token of all "
     "contexts of the group (its backbone's tokenizer); nothing where no context was counted",
@@ -45,7 +46,15 @@ _REACH_HEADINGS: dict[Reach, str] = {
     "stored": "F1, stored only",
     "not stored": "F1, not stored",
 }
-_HEADINGS = ("system", "questions", "n", "stored", "R@5", "R@10", "in context", "F1", *_REACH_HEADINGS.values())
+_STAGE_HEADINGS: dict[Stage, str] = {
+    "stored": "F1, all stored",
+    "at_5": "F1, all in first 5",
+    "at_10": "F1, all in first 10",
+}
+_HEADINGS = (
+    "system", "questions", "n", "stored", "R@5", "R@10", "in context", "F1", *_STAGE_HEADINGS.values(),
+    *_REACH_HEADINGS.values(),
+)  # fmt: skip
 _SIZE_HEADINGS = (
     "system", "conversations", "turns", "entries", "entries per turn", "tokens per turn", "turns per entry",
     "turns in context", "repeated", "outdated", "entries by kind",
@@ -151,7 +160,8 @@ def _metric(run: StoredRun) -> str:
 
 def _cells(label: str, funnel: EvidenceFunnel) -> list[str]:
     shares = (funnel.stored, funnel.at_5, funnel.at_10, funnel.shown, funnel.score)
-    return [label, funnel.label, str(funnel.questions), *map(figure, shares), *_reach_cells(funnel)]
+    complete = [_score(funnel.complete[stage]) if stage in funnel.complete else DASH for stage in STAGES]
+    return [label, funnel.label, str(funnel.questions), *map(figure, shares), *complete, *_reach_cells(funnel)]
 
 
 def _reach_cells(funnel: EvidenceFunnel) -> list[str]:
@@ -166,7 +176,7 @@ def _reach_cells(funnel: EvidenceFunnel) -> list[str]:
 
 
 def _score(found: MeanScore | None) -> str:
-    return "(0)" if found is None else f"{figure(found.score)} ({found.questions})"
+    return "(0)" if found is None or not found.questions else f"{figure(found.score)} ({found.questions})"
 
 
 def size_table(group: QualityGroup) -> PlainTable:
@@ -215,7 +225,7 @@ def render_latex(groups: Sequence[QualityGroup]) -> str:
 def render_csv(groups: Sequence[QualityGroup]) -> str:
     """Return one row per run and category; what is not known is empty."""
     text = io.StringIO()
-    reached = [f"{part} {reach}" for reach in REACHES for part in ("questions", "score")]
+    reached = [f"{part} {reach}" for reach in (*map(_complete, STAGES), *REACHES) for part in ("questions", "score")]
     columns = (
         "run", "system", "dataset", "backbone", "protocol", "metric", "questions", "n", "stored", "recall@5",
         "recall@10", "in_context", "score", *reached, "conversations", "turns", "entries", "tokens", "characters",
@@ -248,9 +258,15 @@ def _csv_funnel(funnel: EvidenceFunnel) -> dict[str, object]:
         "questions": funnel.label, "n": funnel.questions, "stored": funnel.stored, "recall@5": funnel.at_5,
         "recall@10": funnel.at_10, "in_context": funnel.shown, "score": funnel.score,
     }  # fmt: skip
-    for reach, score in funnel.reached.items():
-        found |= {f"questions {reach}": score.questions, f"score {reach}": score.score}
+    scores: dict[str, MeanScore] = {_complete(stage): score for stage, score in funnel.complete.items()}
+    scores.update({str(reach): score for reach, score in funnel.reached.items()})
+    for place, score in scores.items():
+        found |= {f"questions {place}": score.questions, f"score {place}": score.score}
     return found
+
+
+def _complete(stage: Stage) -> str:
+    return f"all {stage}"
 
 
 def _csv_sizes(sizes: StoredSizes | None) -> dict[str, object]:

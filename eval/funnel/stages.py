@@ -22,6 +22,9 @@ from eval.tables.stored import StoredRun, category_names
 #: stored; ``not in context`` where it is not known what was stored.
 Reach = Literal["whole", "part", "stored", "not stored", "not in context"]
 REACHES: tuple[Reach, ...] = get_args(Reach)
+#: What evidence passes on its way into the context.
+Stage = Literal["stored", "at_5", "at_10"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class EvidenceFunnel:
         shown: share that the memories in the context hold; what a limit kept out of it does not count.
         score: mean score, percent.
         reached: scores by how far the evidence came; none where it is not known.
+        complete: scores of the questions of which all gold turns came that far; a stage of which the shares of some
+            questions are not known is not in it. That of the context is ``reached["whole"]``.
     """
 
     label: str
@@ -55,6 +60,7 @@ class EvidenceFunnel:
     shown: float | None
     score: float | None
     reached: Mapping[Reach, MeanScore]
+    complete: Mapping[Stage, MeanScore]
 
 
 def stored_share_of(row: ScoreRow) -> float | None:
@@ -133,15 +139,25 @@ def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol, *, all_hit
     reached = {reach: [row for row in rows if reach_of(row, all_hits=all_hits) == reach] for reach in REACHES}
     known = sum(map(len, reached.values())) == len(rows)
     metric = f1_metric(protocol)
+    shares: dict[Stage, list[float | None]] = {
+        "stored": [stored_share_of(row) for row in rows],
+        "at_5": [row.metrics.get("recall@5") for row in rows],
+        "at_10": [row.metrics.get("recall@10") for row in rows],
+    }
     return EvidenceFunnel(
         label,
         len(rows),
-        _percent([stored_share_of(row) for row in rows]),
-        _percent([row.metrics.get("recall@5") for row in rows]),
-        _percent([row.metrics.get("recall@10") for row in rows]),
+        _percent(shares["stored"]),
+        _percent(shares["at_5"]),
+        _percent(shares["at_10"]),
         _percent([shown_share_of(row, all_hits=all_hits) for row in rows]),
         mean_score(rows, metric, protocol).score,
         {reach: mean_score(own, metric, protocol) for reach, own in reached.items() if own} if known else {},
+        {
+            stage: mean_score([row for row, share in zip(rows, of_each, strict=True) if share == 1], metric, protocol)
+            for stage, of_each in shares.items()
+            if None not in of_each
+        },
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from eval.funnel.report import QualityGroup, SystemQuality, quality_groups
+from eval.funnel.stages import STAGES
 from eval.plots.figures import Point
 from eval.plots.sheet import Curve, Panel, Place, Sheet, exact
 from eval.plots.stages import UNKNOWN
@@ -10,9 +11,9 @@ from eval.tables.stored import StoredRun
 
 _EVIDENCE = ("stored", "retrieved at 5", "retrieved at 10", "in context")
 _SCORE = "F1"
-_COLUMNS, _WIDTH, _HEIGHT = 3, 2.6, 1.75
+_COLUMNS, _WIDTH, _HEIGHT = 3, 2.6, 2.5
 #: Least width of the figure, and height of a single row, in inches: the text below needs room.
-_LEAST_WIDTH, _ONE_ROW = 6.2, 2.6
+_LEAST_WIDTH, _ONE_ROW = 6.2, 3.2
 #: Letters of a title above a panel.
 _LONGEST = 30
 
@@ -32,8 +33,9 @@ def _sheet(group: QualityGroup) -> Sheet:
     counts = sorted({one.funnels[0].questions for one in shown})
     remark = (
         f"{group.title}; {' or '.join(map(str, counts))} of them with gold evidence. Share of a question's gold turns "
-        "that is stored, among the first 5 and 10 retrieved memories and in the context, and F1 of the answers to the "
-        "same questions; means in percent. An entry that was merged or rewritten counts for every turn it came from. "
+        "that is stored, among the first 5 and 10 retrieved memories and in the context; hatched: F1 of the questions "
+        "of which all gold turns came that far, and last of all questions; means in percent. An entry that was merged "
+        "or rewritten counts for every turn it came from. "
         f"{UNKNOWN} nothing is ranked, or not known."
     )
     panels = tuple(_panel(one, title) for one, title in zip(shown, _titles(shown), strict=True))
@@ -45,9 +47,11 @@ def _sheet(group: QualityGroup) -> Sheet:
 def _panel(one: SystemQuality, title: str) -> Panel:
     funnel = one.funnels[0]
     shares = (funnel.stored, funnel.at_5, funnel.at_10, funnel.shown)
+    complete = (*(funnel.complete.get(stage) for stage in STAGES), funnel.reached.get("whole"))
+    scores = (*(found.score if found else None for found in complete), funnel.score)
     curves = (
         Curve("evidence", _values(_EVIDENCE, shares), 0),
-        Curve("answers", _values((_SCORE,), (funnel.score,)), 1),
+        Curve("answers", _values((*_EVIDENCE, _SCORE), scores), 1),
     )
     return Panel(title, "", "", "stages", curves, (*_EVIDENCE, _SCORE), limits=(0, 118))
 

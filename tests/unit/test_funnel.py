@@ -100,11 +100,14 @@ def test_the_funnel_by_hand(tmp_path: Path) -> None:
         "single-hop", 3, 100.0, 50.0, 50.0, 50.0, pytest.approx(500 / 9, abs=1e-4),
         {"whole": MeanScore(1, 100.0), "part": MeanScore(1, pytest.approx(200 / 3, abs=1e-4)),
          "stored": MeanScore(1, 0.0)},
+        {"stored": MeanScore(3, pytest.approx(500 / 9, abs=1e-4)), "at_5": MeanScore(1, 100.0),
+         "at_10": MeanScore(1, 100.0)},
     )  # fmt: skip
     # Multi-hop: q3 0 of 1 stored, q4 1 of 2 stored and retrieved sixth; F1 1 and 0.
     assert multi == EvidenceFunnel(
-        "multi-hop", 2, 25.0, 0.0, 25.0, 25.0, 50.0, {"part": MeanScore(1, 0.0), "not stored": MeanScore(1, 100.0)}
-    )
+        "multi-hop", 2, 25.0, 0.0, 25.0, 25.0, 50.0, {"part": MeanScore(1, 0.0), "not stored": MeanScore(1, 100.0)},
+        dict.fromkeys(("stored", "at_5", "at_10"), MeanScore(0, None)),
+    )  # fmt: skip
     assert (everything.questions, everything.stored, everything.at_5) == (5, 70.0, 30.0)
     assert (everything.at_10, everything.shown) == (40.0, 40.0)
     assert {reach: found.questions for reach, found in everything.reached.items()} == {
@@ -381,8 +384,9 @@ def test_the_share_in_context_of_an_old_run_with_a_limit_is_a_dash(name: str, tm
     assert any("a limit kept memories out of contexts" in text for text in group.systems[0].remarks)
     line = next(line for line in render_markdown([group]).splitlines() if "| all |" in line)
     cells = [cell.strip() for cell in line.strip("|").split("|")]
-    # R@10, in context, F1 (1, 2/3, 0, 1 and 0), and F1 by reach.
-    assert cells[-7:] == ["40.0", "–", "53.3", "–", "–", "–", "–"]
+    # R@10, in context, F1 (1, 2/3, 0, 1 and 0), F1 by stage (q0 to q2 are stored, q0 is retrieved), and F1 by reach.
+    assert cells[-10:-4] == ["40.0", "–", "53.3", "55.6 (3)", "100.0 (1)", "100.0 (1)"]
+    assert cells[-4:] == ["–", "–", "–", "–"]
     empty = replace(cut, rows=tuple(replace(row, metrics={**row.metrics, "context_chars": 0.0}) for row in cut.rows))
     assert evidence_funnels(empty)[0].shown == 0.0
 
