@@ -36,6 +36,9 @@ from eval.tables.methods import NAME as METHODS
 from eval.tables.methods import method_groups
 from eval.tables.model import Table
 from eval.tables.overview import CLAIMS, INDEX, render_claims, render_index
+from eval.tables.roles import FORMATS as ROLES_FORMATS
+from eval.tables.roles import NAME as ROLES
+from eval.tables.roles import role_groups
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import StoredRun, read_runs
 from memsys.errors import ConfigError
@@ -150,6 +153,9 @@ def _write_own(runs: Sequence[StoredRun], out: Path) -> None:
         write_atomic(out / f"{QUALITY}.{suffix}", render(quality).encode())
     for suffix, render_methods in METHODS_FORMATS.items():
         write_atomic(out / f"{METHODS}.{suffix}", render_methods(methods).encode())
+    roles = role_groups(published)
+    for suffix, render_roles in ROLES_FORMATS.items():
+        write_atomic(out / f"{ROLES}.{suffix}", render_roles(roles).encode())
     updates = update_groups(quality)
     for suffix, render_updates in UPDATES_FORMATS.items():
         write_atomic(out / f"{UPDATES}.{suffix}", render_updates(updates).encode())
