@@ -15,6 +15,8 @@ PROMPTS = Path(__file__).parents[1] / "running" / "prompts"
 
 AUTHORS = "authors' prompts"
 OTHER = "other answer prompts"
+#: What a run with authors' prompts is called too where some of its memory's prompts were ours.
+OWN_ROLES = "the memory's in our wording"
 _READER = "reader."
 
 
@@ -64,6 +66,18 @@ def reworded_roles(record: Mapping[str, Any]) -> list[str]:
     """
     shipped = _shipped(str((record["config"].get("reader") or {}).get("prompt_set", "")))
     return [role for role, digest in answer_prompts(record).items() if shipped and shipped.get(role) != digest]
+
+
+def roles_in_our_wording(record: Mapping[str, Any]) -> list[str]:
+    """The memory's roles that a run with authors' prompts asked with ours, since no pack of theirs fits it.
+
+    Args:
+        record: ``run.json``.
+    """
+    if not wants_authors(record["config"]):
+        return []
+    ours = {row["role"] for row in record.get("prompt_sources") or () if row["source"] == "ours"}
+    return sorted(role for role in record.get("prompts") or () if role in ours and not role.startswith(_READER))
 
 
 def answer_prompts(record: Mapping[str, Any]) -> dict[str, str]:

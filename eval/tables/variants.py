@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eval.configs.answer_prompts import AUTHORS, prompts_of
+from eval.configs.answer_prompts import AUTHORS, OWN_ROLES, prompts_of, roles_in_our_wording
 from eval.configs.choices import MEMORY, find, settings_of
 from eval.configs.former_constants import with_former_constants
 from eval.configs.plugins import plugin_folders
@@ -76,10 +76,13 @@ def _is_interpolation(value: Any) -> bool:
 def run_variant(record: Mapping[str, Any]) -> str:
     """How a run's memory differs from its preset, and whose prompts it was asked with; empty for neither.
 
+    Authors' answer prompts alone, behind a memory that asked with ours, are not what a paper did.
+
     Args:
         record: ``run.json``.
     """
-    return ", ".join(text for text in (prompts_of(record), variant_label(changed_settings(record))) if text)
+    own_roles = OWN_ROLES if roles_in_our_wording(record) else ""
+    return ", ".join(filter(None, (prompts_of(record), own_roles, variant_label(changed_settings(record)))))
 
 
 def changed_settings(record: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:

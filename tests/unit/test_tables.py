@@ -937,6 +937,15 @@ def test_a_run_with_the_authors_prompts_is_a_row_of_its_own() -> None:
     )
     rag = {"name": "rag"}
     assert run_variant({"config": {"memory": rag, "prompts": {"source": "authors"}}}) == "authors' prompts"
+    # No pack of its authors fits this preset of MemGPT: its answer prompts alone are others'.
+    asked = {
+        "config": {"memory": rag, "prompts": {"source": "authors"}},
+        "prompts": {"rag.keywords": "a", "reader.default": "b"},
+    }
+    said = [{"role": "rag.keywords", "source": "ours"}, {"role": "reader.default", "source": "authors"}]
+    assert run_variant({**asked, "prompt_sources": said}) == "authors' prompts, the memory's in our wording"
+    unused = {**asked, "prompts": {"reader.default": "b"}, "prompt_sources": said}
+    assert run_variant(unused) == "authors' prompts", "a role that was not asked"
     assert run_variant({"config": {"memory": rag, "prompts": {"source": "ours"}}}) == ""
     assert run_variant({"config": {"memory": {**rag, "k": 3}}}) == "k=3"
 
