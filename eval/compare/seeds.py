@@ -88,7 +88,7 @@ def _together(runs: Sequence[StoredRun]) -> Repeats:
         return Repeats(tuple(runs), runs[0])
     seeds = tuple(seed_of(run) for run in runs)
     rows = _without(_columns_of_no_one_judge(runs), averaged_rows(runs))
-    return Repeats(tuple(runs), replace(runs[0], rows=rows, seeds=seeds))
+    return Repeats(tuple(runs), replace(runs[0], rows=rows, seeds=seeds, repeats=tuple(runs)))
 
 
 def _columns_of_no_one_judge(runs: Sequence[StoredRun]) -> Set[str]:

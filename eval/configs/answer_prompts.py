@@ -69,7 +69,7 @@ def reworded_roles(record: Mapping[str, Any]) -> list[str]:
 
 
 def roles_in_our_wording(record: Mapping[str, Any]) -> list[str]:
-    """The memory's roles that a run with authors' prompts asked with ours, since no pack of theirs fits it.
+    """The memory's roles that a run with authors' prompts asked with ours, as their packs have none for them.
 
     Args:
         record: ``run.json``.

@@ -25,7 +25,7 @@ from eval.judge.store import (
 )
 from eval.running.backbones import engines_for
 from eval.running.plan import without
-from eval.runs.files import JsonLines, write_atomic, write_json
+from eval.runs.files import JsonLines, json_line, write_atomic, write_json
 from eval.runs.folders import find_run_folders
 from eval.runs.identity import differences
 from eval.runs.provenance import commit
@@ -255,7 +255,7 @@ def _appending(path: Path) -> Iterator[Callable[[AnswerVerdict | PairVerdict], N
 
 
 def _write_rows(path: Path, verdicts: Sequence[AnswerVerdict | PairVerdict]) -> None:
-    write_atomic(path, b"".join(json.dumps(asdict(one), ensure_ascii=False).encode() + b"\n" for one in verdicts))
+    write_atomic(path, b"".join(json_line(asdict(one)) for one in verdicts))
 
 
 def _in_order(items: Sequence[JudgedItem], verdicts: Sequence[AnswerVerdict]) -> list[AnswerVerdict]:

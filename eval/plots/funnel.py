@@ -34,8 +34,8 @@ def _sheet(group: QualityGroup) -> Sheet:
     remark = (
         f"{group.title}; {' or '.join(map(str, counts))} of them with gold evidence. Share of a question's gold turns "
         "that is stored, among the first 5 and 10 retrieved memories and in the context; hatched: F1 of the questions "
-        "of which all gold turns came that far, and last of all questions; means in percent. An entry that was merged "
-        "or rewritten counts for every turn it came from. "
+        "of which all gold turns came that far, where there is one, and last of all questions; means in percent. An "
+        "entry that was merged or rewritten counts for every turn it came from. "
         f"{UNKNOWN} nothing is ranked, or not known."
     )
     panels = tuple(_panel(one, title) for one, title in zip(shown, _titles(shown), strict=True))

@@ -14,6 +14,8 @@ from memsys.files import replace_file
 
 #: Bytes that are read at once where the end of a file is looked at.
 _BLOCK = 1 << 16
+#: What to do about a damaged line of a file of which no single row can be had again.
+WHOLE = "restore the file, or delete its folder and start again"
 #: Last member of a row: a checksum of the row without it. A flipped bit in an answer or an id is still valid JSON.
 CHECKSUM = "crc32"
 _CHECKSUM = re.compile(rb',"crc32":"([0-9a-f]{8})"\}\s*$')
@@ -139,10 +141,14 @@ def _whole_lines(path: Path) -> int:
     return 0
 
 
-def read_json_lines(path: Path) -> Iterator[Any]:
+def read_json_lines(path: Path, advice: str = WHOLE) -> Iterator[Any]:
     """Yield the rows of a JSON-lines file without their checksums; none when it does not exist.
 
     A cut last line is left out. Rows without a checksum, of older versions and other programs, are taken as they are.
+
+    Args:
+        path: the file.
+        advice: what to do about a damaged line.
 
     Raises:
         RunDirectoryError: a line in the middle is no JSON, or nested too deeply, or its checksum is another.
@@ -156,13 +162,11 @@ def read_json_lines(path: Path) -> Iterator[Any]:
             try:
                 row, altered = _read_line(line)
             except (ValueError, RecursionError) as error:
-                message = f"{path}:{number} is not JSON ({error}); restore the file or delete the run directory"
-                raise RunDirectoryError(message) from error
+                raise RunDirectoryError(f"{path}:{number} is not JSON ({error}); {advice}") from error
             if altered:
                 raise RunDirectoryError(
-                    f"{path}:{number} is not as it was written (its {CHECKSUM} is of another row); restore the file, "
-                    "or delete this line and start the command that wrote it again: it resumes. Where you changed "
-                    f"the line yourself, delete its {CHECKSUM}"
+                    f"{path}:{number} is not as it was written (its {CHECKSUM} is of another row); {advice}; where you "
+                    f"changed the line yourself, delete its {CHECKSUM}"
                 )
             yield row
 

@@ -38,7 +38,7 @@ def read_rows(
         MemsysError: ``error``, with file, line and field; a line that is no JSON is a ``RunDirectoryError``.
     """
     seen: dict[Any, int] = {}
-    for number, row in enumerate(read_json_lines(path), start=1):
+    for number, row in enumerate(read_json_lines(path, advice), start=1):
         try:
             record = record_from(kind, prepare(row) if prepare else row)
         except (RowError, ValueError) as problem:

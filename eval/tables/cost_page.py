@@ -21,7 +21,7 @@ from eval.tables.costs import (
     read_totals,
 )
 from eval.tables.plain import DASH, figure
-from eval.tables.stored import StoredRun
+from eval.tables.stored import StoredRun, engines_are_here
 from eval.tables.variants import changed_settings, default_settings
 
 _HEADS = (
@@ -190,10 +190,9 @@ def _machine(record: Mapping[str, Any]) -> str:
     """What a run's backbone ran on, and how many calls at a time."""
     config, found = record["config"], record.get("hardware") or {}
     backbone = config.get("backbone") or {}
-    engine = backbone.get("engine") or {}
     cores = f"{found['cores']} cores, " if found.get("cores") else ""
     machine = ", ".join(found.get("gpus") or ()) or (f"{cores}{found['cpu']}" if found.get("cpu") else "not recorded")
-    if not all("127.0.0.1" in url for url in (*(engine.get("urls") or ()), *(engine.get("base_urls") or ()))):
+    if not engines_are_here(record):
         machine = "attached servers, machine not recorded"
     if config.get("timing") == "latency":
         return f"{machine}; one question at a time"

@@ -143,9 +143,9 @@ def _same_length(run: StoredRun) -> float | None:
 
 
 def _malformed(runs: Sequence[StoredRun]) -> Iterator[CountLine]:
-    roles = dict.fromkeys(key for run in runs for key in _roles(run))
+    roles = dict.fromkeys(key for run in runs for key in calls_of_roles(run))
     for phase, role in roles:
-        found = [_roles(run).get((phase, role)) for run in runs]
+        found = [calls_of_roles(run).get((phase, role)) for run in runs]
         values = tuple(None if one is None else 100 * one["malformed"] / one["calls"] for one in found)
         texts = tuple(
             DASH if one is None else f"{number(value)} ({one['malformed']:,} of {one['calls']:,})"
@@ -154,7 +154,8 @@ def _malformed(runs: Sequence[StoredRun]) -> Iterator[CountLine]:
         yield CountLine(f"malformed.{phase}.{role}", f"malformed replies of {role} ({phase}), percent", values, texts)
 
 
-def _roles(run: StoredRun) -> dict[tuple[str, str], Mapping[str, int]]:
+def calls_of_roles(run: StoredRun) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Totals of the calls of each phase and role that made any, a judge's left out; none for a run without ledger."""
     phases = (run.summary.get("calls") or {}).get("by_phase") or {}
     return {
         (phase, role): totals

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eval.cli.escaping import csv_cell, markdown, markdown_code
@@ -12,6 +12,7 @@ from eval.scoring.call_costs import READ_PHASES
 from eval.tables.costs import turns_written
 from eval.tables.flat import csv_value
 from eval.tables.groups import ComparableRuns, comparable_runs
+from eval.tables.methods import calls_of_roles
 from eval.tables.plain import DASH, PlainTable, figure, plain_markdown
 from eval.tables.plain_latex import in_one_file, plain_latex
 from eval.tables.stored import StoredRun
@@ -21,18 +22,17 @@ NAME = "calls_by_role"
 LEGEND = (
     "calls: all of a role in a phase, those answered by the reply cache and further attempts too; per turn written in "
     "the phases that build a memory, per question in the others; a judge's are left out",
-    "prompt, reply: tokens, mean of a call",
+    "prompt, reply: tokens, mean per call",
     "prefix cached: share of the prompt tokens that the engine had computed for an earlier call, over the calls that "
     "asked it; it falls where a run was resumed, or where others shared the server",
-    "asked again: calls that repeat one whose reply did not parse; malformed, cut short (the reply ended at its limit "
-    "of tokens) and from the reply cache: share of the calls",
-    f"{DASH}: no call was made of an engine that says so",
+    "malformed, cut short (the reply ended at its limit of tokens) and from the reply cache: share of the calls; asked "
+    "again: how many calls repeat one whose reply did not parse",
+    f"{DASH}: a unit of other phases, or the run's summary does not say; under prefix cached: nor did the engine",
 )
 _HEADINGS = (
     "system", "phase", "role", "calls", "per turn", "per question", "prompt", "reply", "prefix cached", "malformed",
-    "asked again", "cut short", "from the reply cache",
+    "calls asked again", "cut short", "from the reply cache",
 )  # fmt: skip
-_JUDGE = "judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +69,16 @@ class RoleCalls:
 
 
 def role_groups(runs: Sequence[StoredRun]) -> list[ComparableRuns]:
-    """Sort runs with a ledger by data set, backbone, prompts and questions."""
-    found = comparable_runs(run for run in runs if any(role_calls(run)))
+    """Sort runs with a ledger by data set, backbone, prompts and questions; not those that time few questions."""
+    found = comparable_runs(run for run in runs if any(role_calls(run)) and not run.times_questions)
     return sorted(found, key=lambda group: (group.setting, group.asked))
 
 
 def role_calls(run: StoredRun) -> Iterator[RoleCalls]:
     """Calls of each phase and role, in the order of the summary; none of a run without ledger."""
     turns = turns_written(run.summary)
-    for phase, part in ((run.summary.get("calls") or {}).get("by_phase") or {}).items():
-        if phase != _JUDGE:
-            for role, totals in part["by_role"].items():
-                if totals["calls"]:
-                    yield _role(phase, role, totals, turns, run.asked)
+    for (phase, role), totals in calls_of_roles(run).items():
+        yield _role(phase, role, totals, turns, run.asked)
 
 
 def _role(phase: str, role: str, totals: Mapping[str, Any], turns: float, questions: int) -> RoleCalls:
@@ -152,8 +149,9 @@ def render_markdown(groups: Sequence[ComparableRuns]) -> str:
 
 
 def render_latex(groups: Sequence[ComparableRuns]) -> str:
-    """Return one table for each group."""
-    return in_one_file([plain_latex(role_table(group), f"{NAME}-{group.key}") for group in groups])
+    """Return one table for each group, with the legend below the first."""
+    tables = [replace(role_table(group), notes=() if place else LEGEND) for place, group in enumerate(groups)]
+    return in_one_file([plain_latex(table, f"{NAME}-{group.key}") for table, group in zip(tables, groups, strict=True)])
 
 
 def render_csv(groups: Sequence[ComparableRuns]) -> str:

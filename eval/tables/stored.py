@@ -26,6 +26,9 @@ from memsys.rows import RowError, check_fields
 
 #: Mode of a record whose answers are constants.
 FLOOR = "floor"
+_VLLM = "vllm"
+#: Engines that run on the machine of a run; llama.cpp in it uses no GPU.
+_LOCAL_ENGINES = (_VLLM, "llamacpp")
 #: Memories that bound what a memory can do.
 _REFERENCES = ("no_memory", "oracle", "full_context")
 #: Settings that cannot move a score; runs that differ in nothing else and the seed are repetitions of each other.
@@ -54,6 +57,7 @@ class StoredRun:
         rows: values of every question; latencies in milliseconds where they were measured.
         labels: view of disputed labels that the rows are under, where it changes them.
         seeds: of the runs whose scores the rows are the means of; empty for the rows of one run.
+        repeats: these runs.
     """
 
     record: Mapping[str, Any]
@@ -62,6 +66,7 @@ class StoredRun:
     rows: tuple[ScoreRow, ...]
     labels: str = "printed"
     seeds: tuple[int, ...] = ()
+    repeats: tuple["StoredRun", ...] = ()
 
     @property
     def run_id(self) -> str:
@@ -170,6 +175,15 @@ class StoredRun:
         return tuple((self.record.get("hardware") or {}).get("gpus") or ())
 
     @property
+    def processor(self) -> str:
+        """What the model ran on, which rounds its arithmetic; empty where an engine elsewhere computed."""
+        engine = ((self.record.get("model") or {}).get("engine") or {}).get("engine")
+        if engine not in _LOCAL_ENGINES or not engines_are_here(self.record):
+            return ""
+        gpus = sorted({gpu.partition(",")[0] for gpu in self.gpus}) if engine == _VLLM else []
+        return ", ".join(gpus) or str((self.record.get("hardware") or {}).get("cpu") or "")
+
+    @property
     def recorded(self) -> str:
         """Where its answers come from if the authors recorded them; empty for a run of this harness."""
         found = self.record.get("recorded")
@@ -193,6 +207,17 @@ class StoredRun:
             return str(self.record["settings"])
         settings = self.record.get("identity") or self.record["config"]
         return identity_hash({key: without_name(value) for key, value in settings.items() if key not in _NOT_SETTINGS})
+
+
+def engines_are_here(record: Mapping[str, Any]) -> bool:
+    """Whether no engine was reached at the address of another machine.
+
+    Args:
+        record: ``run.json``.
+    """
+    engine = (record["config"].get("backbone") or {}).get("engine") or {}
+    urls = (*(engine.get("urls") or ()), *(engine.get("base_urls") or ()))
+    return all("127.0.0.1" in url for url in urls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,15 +75,16 @@ def differing_parts(*runs: StoredRun) -> tuple[str, ...]:
     """Name what besides the memory differs between runs: a difference in scores is then not the memory's alone.
 
     A setting counts among the runs that have it: a constant answer has no backbone, and a setting that came with a
-    later version leaves what was there as it was.
+    later version leaves what was there as it was. Of runs over several seeds each counts.
     """
     asked = [run for run in runs if not run.floor]
+    each = [one for run in asked for one in run.repeats or (run,)]
     parts = {"data": _several({"sha256": run.data_sha256} for run in runs)}
     for part, (only, leave_out) in _PARTS.items():
         parts[part] = _several(_settings(run, part, only, leave_out) for run in asked)
     parts["answer prompts"] = _several(answer_prompts(run.record) for run in asked)
-    parts["engine"] = _several(map(_engine, asked))
-    parts["processor"] = _several(map(_processor, asked))
+    parts["engine"] = _several(map(_engine, each))
+    parts["processor"] = len({run.processor for run in each} - {""}) > 1
     parts["seed"] = _several({"seed": run.record.get("seed")} for run in asked)
     return tuple(part for part, differs in parts.items() if differs)
 
@@ -113,13 +114,6 @@ def _engine(run: StoredRun) -> dict[str, object]:
     """The program that ran the model, and its version: another one may answer otherwise at temperature 0."""
     found = (run.record.get("model") or {}).get("engine") or {}
     return {key: found[key] for key in ("engine", "version") if found.get(key) is not None}
-
-
-def _processor(run: StoredRun) -> dict[str, object]:
-    """What the model ran on, which rounds its arithmetic; unknown for a server that the run did not start."""
-    engine = (run.record.get("model") or {}).get("engine") or {}
-    name = sorted({gpu.partition(",")[0] for gpu in run.gpus}) or (run.record.get("hardware") or {}).get("cpu")
-    return {"name": name} if engine and engine.get("mode") != "attached" and name else {}
 
 
 def _other_weights(run: StoredRun) -> list[str]:

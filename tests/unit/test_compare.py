@@ -510,8 +510,8 @@ def test_answer_prompts_of_another_wording_are_a_difference_besides_the_memory(t
 def test_another_processor_or_engine_is_a_difference_besides_the_memory(tmp_path: Path) -> None:
     run = stored(tmp_path)
 
-    def made(cpu: str, version: str, *gpus: str, mode: str = "managed") -> StoredRun:
-        engine = {"engine": "vllm", "version": version, "mode": mode}
+    def made(cpu: str, version: str, *gpus: str) -> StoredRun:
+        engine = {"engine": "vllm", "version": version, "mode": "managed"}
         return replace(
             run, record={**run.record, "model": {"engine": engine}, "hardware": {"cpu": cpu, "gpus": list(gpus)}}
         )
@@ -521,8 +521,25 @@ def test_another_processor_or_engine_is_a_difference_besides_the_memory(tmp_path
     assert differing_parts(one, made("AMD EPYC", "0.26.0")) == ("engine",)
     assert differing_parts(made("AMD EPYC", "1", "H100, 81559 MiB"), made("Xeon", "1", "H100, 81559 MiB")) == ()
     assert differing_parts(one, made("AMD EPYC", "0.32.0", "H100, 81559 MiB")) == ("processor",)
-    # A server that is reached by its address runs on a machine that the run does not know.
-    assert differing_parts(one, made("Xeon", "0.32.0", mode="attached")) == ()
+    # A server that is reached at an address elsewhere, or a provider, computes on a machine that the run does not know.
+    elsewhere = made("Xeon", "0.32.0")
+    config = {**run.record["config"], "backbone": {"name": "qwen3_06b", "engine": {"urls": ["http://node7:8000/v1"]}}}
+    assert replace(elsewhere, record={**elsewhere.record, "config": config}).processor == ""
+    hosted = replace(run, record={**elsewhere.record, "model": {"engine": {"engine": "openai"}}})
+    assert hosted.processor == "" and elsewhere.processor == "Xeon"
+    embedded = {**made("Xeon", "1", "H100, 81559 MiB").record, "model": {"engine": {"engine": "llamacpp"}}}
+    assert replace(run, record=embedded).processor == "Xeon", "llama.cpp in the process uses no GPU"
+
+
+def test_seeds_on_two_processors_are_named_beside_the_memory(tmp_path: Path) -> None:
+    """The record of a mean over seeds is the first run's: another processor of the second was not seen."""
+    model = {"engine": {"engine": "vllm", "version": "1", "mode": "managed"}}
+    cpus = [("AMD EPYC", 0, "rag"), ("Xeon", 1, "rag"), ("AMD EPYC", 0, "amem"), ("AMD EPYC", 1, "amem")]
+    runs = []
+    for cpu, seed, memory in cpus:
+        run = stored(tmp_path, seed=seed, memory=memory)
+        runs.append(replace(run, record={**run.record, "model": model, "hardware": {"cpu": cpu}}))
+    assert {pair.differing for pair in make_report(runs, CLAG).pairs} == {("processor",)}
 
 
 def test_the_kinds_of_ones_own_data_are_no_gap_of_a_protocol(tmp_path: Path) -> None:

@@ -282,6 +282,8 @@ def test_one_panel_for_each_system_with_its_values(tmp_path: Path) -> None:
     drawn, _ = draw_sheet(sheet, tmp_path)
     text = drawn.read_text()
     assert all(f">{word}<" in text for word in ("rag", "amem", "stored", "in context", "70.0", "40.0", "–", "F1"))
+    # Of the first alone it is known what is stored: F1 of q0 to q2; of both, of q0, which is retrieved and shown.
+    assert text.count(">55.6<") == 1 and text.count(">100.0<") == 6
     assert funnel_sheets([replace(run, record={**run.record, "mode": "retrieval_only"}) for run in runs]) == []
 
 

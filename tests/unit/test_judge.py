@@ -163,13 +163,15 @@ def test_a_stopped_judge_goes_on_to_the_same_verdicts(tmp_path: Path, server: St
     # The probe and three answers are graded, then every request is refused.
     server.fail(*[""] * (len(load_probe()) + 3), *["400"] * 20)
     assert main([str(path), *arguments(server, tmp_path / "b", *rest)]) == 3
-    assert len(list(read_json_lines(path / "judgements" / "lenient-smollm2_135m_vllm.jsonl"))) == 3
+    verdicts = path / "judgements" / "lenient-smollm2_135m_vllm.jsonl"
+    assert len(list(read_json_lines(verdicts))) == 3
     assert load_judged(path) == []
     assert all("judge_lenient_smollm2_135m_vllm" not in row.metrics for row in stored(path).rows)
     server.state.failures.clear()
     asked = server.state.count
     assert main([str(path), *arguments(server, tmp_path / "b", *rest)]) == 0
     assert server.state.count == asked + len(load_probe()) + 5
+    assert verdicts.read_text().count('"crc32":"') == len(list(read_json_lines(verdicts))), "rewritten with checksums"
     assert load_judged(path)[0].verdicts == load_judged(whole)[0].verdicts
 
 

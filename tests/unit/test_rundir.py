@@ -1,6 +1,7 @@
 """The run directory: one writer, the same settings, no call booked twice."""
 
 import errno
+import json
 import os
 import subprocess
 from dataclasses import replace
@@ -177,7 +178,45 @@ def test_a_retrieval_whose_answer_was_lost_is_dropped(tmp_path: Path) -> None:
     directory.add_retrieval(retrieval("q2"))
     directory.add_answer(answer("q2"))
     directory.close()
-    assert (tmp_path / "retrievals.jsonl").read_text().count('"q2"') == 1
+    kept = (tmp_path / "retrievals.jsonl").read_text()
+    assert kept.count('"q2"') == 1 and kept.count('"crc32"') == 2, "the row that was kept has its checksum again"
+
+
+def test_a_run_of_an_older_version_goes_on_with_rows_that_have_checksums(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.add_retrieval(retrieval("q1"))
+    directory.add_answer(answer("q1"))
+    directory.close()
+    for name in ("retrievals", "answers"):
+        file = tmp_path / f"{name}.jsonl"
+        file.write_text("".join(json.dumps(row) + "\n" for row in read_json_lines(file)))
+    directory = RunDirectory(tmp_path)
+    directory.add_retrieval(retrieval("q2"))
+    directory.add_answer(answer("q2"))
+    assert directory.finished_questions("answers") == {"q1", "q2"}
+    directory.close()
+    assert (tmp_path / "answers.jsonl").read_text().count('"crc32"') == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("answers", r"delete this line and start the run's command again"), ("calls", r"restore the file, or delete its")],
+)
+def test_what_to_do_about_a_changed_row_depends_on_the_file(tmp_path: Path, name: str, advice: str) -> None:
+    """A call's line cannot be had again: without it costs would be too low."""
+    directory = RunDirectory(tmp_path)
+    directory.add_retrieval(retrieval("q1"))
+    directory.add_answer(answer("q1"))
+    directory.add_call(call("t1"))
+    directory.close()
+    file = tmp_path / f"{name}.jsonl"
+    file.write_text(file.read_text().replace('"conversation_id":"c"', '"conversation_id":"b"'))
+    with pytest.raises(RunDirectoryError, match=rf"{name}\.jsonl:1 is not as it was written .*{advice}"):
+        opened = RunDirectory(tmp_path)
+        try:
+            opened.finished_questions("answers")
+        finally:
+            opened.close()
 
 
 def test_a_full_disk_while_a_row_is_dropped_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
