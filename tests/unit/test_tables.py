@@ -255,6 +255,22 @@ def test_a_small_part_with_the_authors_prompts_displaces_no_larger_run(tmp_path:
     assert row(built, "Qwen3-0.6B", "CLAG (Ours) [authors' prompts]").measured
 
 
+def test_authors_answer_prompts_behind_a_memory_with_ours_stand_in_no_printed_row(tmp_path: Path) -> None:
+    """No pack of MemGPT's authors fits its preset: the run with `prompts=authors` stood for the paper's."""
+    path = full(memory="clag", parts={"prompts": {"source": "authors"}}, values=constant(0.3)).write(tmp_path)
+    record = json.loads((path / "run.json").read_text())
+    prompts = {"clag.router": "a" * 64}
+    for source, label in (
+        ("authors", "CLAG (Ours)"),
+        ("ours", "CLAG (Ours) [authors' prompts, the memory's in our wording]"),
+    ):
+        said = {"prompts": prompts, "prompt_sources": [{"role": "clag.router", "source": source}]}
+        (path / "run.json").write_text(json.dumps({**record, **said}))
+        built = table(tmp_path)
+        assert measured(built, label) == pytest.approx(30)
+    assert cell(built, "Qwen3-0.6B", "CLAG (Ours)", "LoCoMo F1").measured is None
+
+
 def measured(built: Table, label: str) -> float:
     found = cell(built, "Qwen3-0.6B", label, "LoCoMo F1").measured
     assert found is not None
