@@ -10,6 +10,9 @@ from eval.cli.folding import show_table
 from eval.cli.places import RESULTS, check_folder, tracked_remark
 from eval.cli.terminal import console, stage
 from eval.cli.whole_numbers import count
+from eval.compare.roles import FORMATS as ROLES_FORMATS
+from eval.compare.roles import NAME as ROLES
+from eval.compare.roles import role_groups
 from eval.funnel.report import FORMATS as QUALITY_FORMATS
 from eval.funnel.report import NAME as QUALITY
 from eval.funnel.report import quality_groups
@@ -36,9 +39,6 @@ from eval.tables.methods import NAME as METHODS
 from eval.tables.methods import method_groups
 from eval.tables.model import Table
 from eval.tables.overview import CLAIMS, INDEX, render_claims, render_index
-from eval.tables.roles import FORMATS as ROLES_FORMATS
-from eval.tables.roles import NAME as ROLES
-from eval.tables.roles import role_groups
 from eval.tables.spec import load_spec, spec_names
 from eval.tables.stored import StoredRun, read_runs
 from memsys.errors import ConfigError

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from eval.compare.roles import FORMATS, RoleCalls, role_calls, role_groups
 from eval.scoring.rows import ScoreRow
-from eval.tables.roles import FORMATS, RoleCalls, role_calls, role_groups
 from eval.tables.stored import StoredRun
 
 ANALYSE = {
