@@ -70,7 +70,7 @@ class RoleCalls:
 
 def role_groups(runs: Sequence[StoredRun]) -> list[ComparableRuns]:
     """Sort runs with a ledger by data set, backbone, prompts and questions; not those that time few questions."""
-    found = comparable_runs(run for run in runs if any(role_calls(run)) and not run.times_questions)
+    found = comparable_runs(run for run in runs if calls_of_roles(run) and not run.times_questions)
     return sorted(found, key=lambda group: (group.setting, group.asked))
 
 

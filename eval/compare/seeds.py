@@ -53,7 +53,7 @@ def named_seeds(seeds: Sequence[int]) -> str:
 
 def with_seeds(name: str, run: StoredRun) -> str:
     """A system's name, with the seeds that its scores are the means of."""
-    return f"{name}, seeds {listed_seeds(run.seeds)}" if run.seeds else name
+    return f"{name}, seeds {listed_seeds([seed_of(one) for one in run.repeats])}" if run.repeats else name
 
 
 def group_repeats(runs: Sequence[StoredRun]) -> list[Repeats]:
@@ -86,9 +86,8 @@ def _key(run: StoredRun) -> tuple[object, ...]:
 def _together(runs: Sequence[StoredRun]) -> Repeats:
     if len(runs) == 1:
         return Repeats(tuple(runs), runs[0])
-    seeds = tuple(seed_of(run) for run in runs)
     rows = _without(_columns_of_no_one_judge(runs), averaged_rows(runs))
-    return Repeats(tuple(runs), replace(runs[0], rows=rows, seeds=seeds, repeats=tuple(runs)))
+    return Repeats(tuple(runs), replace(runs[0], rows=rows, repeats=tuple(runs)))
 
 
 def _columns_of_no_one_judge(runs: Sequence[StoredRun]) -> Set[str]:

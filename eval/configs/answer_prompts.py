@@ -68,16 +68,16 @@ def reworded_roles(record: Mapping[str, Any]) -> list[str]:
     return [role for role, digest in answer_prompts(record).items() if shipped and shipped.get(role) != digest]
 
 
-def roles_in_our_wording(record: Mapping[str, Any]) -> list[str]:
-    """The memory's roles that a run with authors' prompts asked with ours, as their packs have none for them.
+def asks_with_ours(record: Mapping[str, Any]) -> bool:
+    """Whether a run with authors' prompts asked some role of its memory with ours, as their packs have none for it.
 
     Args:
         record: ``run.json``.
     """
     if not wants_authors(record["config"]):
-        return []
+        return False
     ours = {row["role"] for row in record.get("prompt_sources") or () if row["source"] == "ours"}
-    return sorted(role for role in record.get("prompts") or () if role in ours and not role.startswith(_READER))
+    return any(role in ours and not role.startswith(_READER) for role in record.get("prompts") or ())
 
 
 def answer_prompts(record: Mapping[str, Any]) -> dict[str, str]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from eval.configs.prices import EmbeddingPrice, Price, dates_of
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
-from eval.runs.files import WHOLE, JsonLines
-from eval.runs.rows import read_rows
+from eval.runs.files import JsonLines
+from eval.runs.rows import ledger
 from memsys.credentials import redacted
 from memsys.errors import ConfigError
 from memsys.llm.ledger import CallRecord
@@ -116,7 +116,7 @@ def summary(folder: Path, price: Price | None = None, embedding: EmbeddingPrice 
     """
     if not any((folder / name).is_file() for name in (CALLS, EMBEDDINGS, FAILURES)):
         raise ConfigError(f"{folder} holds no {CALLS}; name the folder that the proxy printed")
-    calls = list(read_rows(folder / CALLS, CallRecord, advice=WHOLE))
+    calls = list(ledger(folder / CALLS, CallRecord))
     whole = RoleTotals()
     for call in calls:
         whole.add(call)
@@ -131,7 +131,7 @@ def summary(folder: Path, price: Price | None = None, embedding: EmbeddingPrice 
 
 def _embedded(folder: Path, price: EmbeddingPrice | None) -> list[str]:
     """What was embedded, and what that cost where it has a price."""
-    embedded = list(read_rows(folder / EMBEDDINGS, EmbeddingRecord, advice=WHOLE))
+    embedded = list(ledger(folder / EMBEDDINGS, EmbeddingRecord))
     texts, seconds = sum(row.texts for row in embedded), sum(row.seconds for row in embedded)
     lines = [f" embeddings: {len(embedded)} requests, {texts} texts, {seconds:.1f} s"]
     if price is not None:
@@ -143,7 +143,7 @@ def _embedded(folder: Path, price: EmbeddingPrice | None) -> list[str]:
 
 def _failed(folder: Path) -> list[str]:
     """How many requests got an error, by status; nothing where none did."""
-    counts = Counter(row.status for row in read_rows(folder / FAILURES, FailureRecord, advice=WHOLE))
+    counts = Counter(row.status for row in ledger(folder / FAILURES, FailureRecord))
     by_status = ", ".join(f"{counts[status]} with status {status}" for status in sorted(counts))
     requests = "1 request" if counts.total() == 1 else f"{counts.total()} requests"
     return [f" failed: {requests} ({by_status}); {FAILURES} says why"] if counts else []

@@ -7,8 +7,7 @@ from typing import Any
 
 from eval.configs.prices import FILE, dates_of, load_embedding_prices, load_prices
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
-from eval.runs.files import WHOLE
-from eval.runs.rows import read_rows
+from eval.runs.rows import ledger
 from eval.runs.rundir import CALLS, REPEATED_CALLS
 from memsys.errors import ConfigError
 from memsys.llm.budget import Budget, EmbeddingMeter, SpendingMeter
@@ -130,10 +129,10 @@ def make_meters(limits: BudgetLimits, parts: PaidParts, folder: Path) -> RunMete
 def _spend_earlier(meters: RunMeters, second_roles: tuple[str, ...], folder: Path) -> None:
     """Count what earlier parts of a run spent."""
     for name in (CALLS, REPEATED_CALLS):
-        for call in read_rows(folder / name, CallRecord, advice=WHOLE):
+        for call in ledger(folder / name, CallRecord):
             meter = meters.second if meters.second and call.role in second_roles else meters.main
             if meter is not None and not call.cache_hit:
                 meter.spend(call.prompt_tokens, call.completion_tokens)
     if meters.embedder is not None:
-        for row in read_rows(folder / EMBEDDINGS, EmbeddingRecord, advice=WHOLE):
+        for row in ledger(folder / EMBEDDINGS, EmbeddingRecord):
             meters.embedder.spend(row.tokens)

@@ -14,7 +14,7 @@ from memsys.files import replace_file
 
 #: Bytes that are read at once where the end of a file is looked at.
 _BLOCK = 1 << 16
-#: What to do about a damaged line of a file of which no single row can be had again.
+#: What to do about a damaged line of a file that is of use only as a whole.
 WHOLE = "restore the file, or delete its folder and start again"
 #: Last member of a row: a checksum of the row without it. A flipped bit in an answer or an id is still valid JSON.
 CHECKSUM = "crc32"

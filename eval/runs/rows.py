@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from eval.metrics.text import as_text
-from eval.runs.files import read_json_lines
+from eval.runs.files import WHOLE, read_json_lines
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from memsys.errors import MemsysError, RunDirectoryError
 from memsys.rows import RowError, record_from
@@ -57,6 +57,11 @@ def answers(path: Path, error: type[MemsysError] = RunDirectoryError) -> Iterato
 def references(path: Path, error: type[MemsysError] = RunDirectoryError) -> Iterator[ReferenceRecord]:
     """Rows of ``references.jsonl``; gold that is a number becomes its text."""
     return read_rows(path, ReferenceRecord, error=error, prepare=lambda row: _as_texts(row, "answers"))
+
+
+def ledger(path: Path, kind: type[R], error: type[MemsysError] = RunDirectoryError) -> Iterator[R]:
+    """Rows of what was paid or failed (calls, embeddings, failures): without one of them, sums would be wrong."""
+    return read_rows(path, kind, error=error, advice=WHOLE)
 
 
 def _as_texts(row: Any, name: str) -> Any:

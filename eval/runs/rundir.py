@@ -9,7 +9,7 @@ from typing import Any
 
 from eval.runs import rows
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
-from eval.runs.files import WHOLE, JsonLines, json_line, read_json_lines, write_atomic, write_json
+from eval.runs.files import JsonLines, json_line, read_json_lines, write_atomic, write_json
 from eval.runs.identity import differences, identity_digest, listed
 from eval.runs.locking import lock_folder
 from eval.runs.records import (
@@ -52,9 +52,7 @@ class CallFolder:
         try:
             for name in (*others, "calls"):
                 self._files[name] = JsonLines(self._file(name))
-            self._known_calls = {
-                _call_identity(call) for call in rows.read_rows(self._file("calls"), CallRecord, advice=WHOLE)
-            }
+            self._known_calls = {_call_identity(call) for call in rows.ledger(self._file("calls"), CallRecord)}
         except RunDirectoryError:
             self.close()
             raise

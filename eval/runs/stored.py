@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from eval.runs import rows
-from eval.runs.files import WHOLE
 from eval.runs.records import AnswerRecord, ConversationRecord, ReferenceRecord, RetrievalRecord, UpdatesRecord
 from memsys.errors import ScoringError
 from memsys.llm.ledger import CallRecord
@@ -122,7 +121,7 @@ def load_calls(run_dir: Path) -> list[CallRecord]:
     Raises:
         ScoringError: a row does not fit its record, or a complete run has fewer than it counted.
     """
-    calls = list(rows.read_rows(run_dir / "calls.jsonl", CallRecord, error=ScoringError, advice=WHOLE))
+    calls = list(rows.ledger(run_dir / "calls.jsonl", CallRecord, ScoringError))
     path = run_dir / "run.json"
     record = load_json(path) if path.is_file() else {}
     if record.get("status") == "complete":

@@ -25,9 +25,9 @@ from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
 from eval.metrics.registry import find_metric
 from eval.metrics.updates import UPDATE_METRICS
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
-from eval.runs.files import WHOLE, write_json
+from eval.runs.files import write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, RetrievalRecord
-from eval.runs.rows import read_rows
+from eval.runs.rows import ledger
 from eval.runs.stored import (
     is_recorded,
     load_answers,
@@ -120,7 +120,7 @@ def _rounded(value: Any) -> Any:
 def _embeddings(run_dir: Path) -> dict[str, Json]:
     """Tokens that an embedder was paid for, by phase; nothing for a run whose embedder is not paid by the token."""
     path = run_dir / EMBEDDINGS
-    return {"embeddings": embedded_tokens(read_rows(path, EmbeddingRecord, advice=WHOLE))} if path.is_file() else {}
+    return {"embeddings": embedded_tokens(ledger(path, EmbeddingRecord))} if path.is_file() else {}
 
 
 def _counts(run_dir: Path, rows: Sequence[ScoreRow], answers: Iterable[AnswerRecord], counts: Json) -> Json:

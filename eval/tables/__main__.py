@@ -1,9 +1,9 @@
 """Print and write the papers' tables, printed and measured side by side: ``memsys tables``."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from eval.cli.commands import add_runs_option, explains_errors, program, start
 from eval.cli.folding import show_table
@@ -45,6 +45,8 @@ from memsys.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
+
+G = TypeVar("G")
 
 OUT = RESULTS / "tables"
 #: Tables under another view of disputed labels lie in a folder of its name.
@@ -148,17 +150,18 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
 def _write_own(runs: Sequence[StoredRun], out: Path) -> None:
     """Write the tables of our own, in every format."""
     published = [run for run in runs if not run.of_sample]  # as in the papers' tables
-    quality, methods = quality_groups(published), method_groups(published)
-    for suffix, render in QUALITY_FORMATS.items():
-        write_atomic(out / f"{QUALITY}.{suffix}", render(quality).encode())
-    for suffix, render_methods in METHODS_FORMATS.items():
-        write_atomic(out / f"{METHODS}.{suffix}", render_methods(methods).encode())
-    roles = role_groups(published)
-    for suffix, render_roles in ROLES_FORMATS.items():
-        write_atomic(out / f"{ROLES}.{suffix}", render_roles(roles).encode())
-    updates = update_groups(quality)
-    for suffix, render_updates in UPDATES_FORMATS.items():
-        write_atomic(out / f"{UPDATES}.{suffix}", render_updates(updates).encode())
+    quality = quality_groups(published)
+    _write_formats(out, QUALITY, QUALITY_FORMATS, quality)
+    _write_formats(out, METHODS, METHODS_FORMATS, method_groups(published))
+    _write_formats(out, ROLES, ROLES_FORMATS, role_groups(published))
+    _write_formats(out, UPDATES, UPDATES_FORMATS, update_groups(quality))
+
+
+def _write_formats(
+    out: Path, name: str, formats: Mapping[str, Callable[[Sequence[G]], str]], groups: Sequence[G]
+) -> None:
+    for suffix, render in formats.items():
+        write_atomic(out / f"{name}.{suffix}", render(groups).encode())
 
 
 def build_tables(

@@ -143,9 +143,9 @@ def _same_length(run: StoredRun) -> float | None:
 
 
 def _malformed(runs: Sequence[StoredRun]) -> Iterator[CountLine]:
-    roles = dict.fromkeys(key for run in runs for key in calls_of_roles(run))
-    for phase, role in roles:
-        found = [calls_of_roles(run).get((phase, role)) for run in runs]
+    of_runs = [calls_of_roles(run) for run in runs]
+    for phase, role in dict.fromkeys(key for calls in of_runs for key in calls):
+        found = [calls.get((phase, role)) for calls in of_runs]
         values = tuple(None if one is None else 100 * one["malformed"] / one["calls"] for one in found)
         texts = tuple(
             DASH if one is None else f"{number(value)} ({one['malformed']:,} of {one['calls']:,})"

@@ -56,8 +56,7 @@ class StoredRun:
         summary: ``summary.json``; empty when the run has none.
         rows: values of every question; latencies in milliseconds where they were measured.
         labels: view of disputed labels that the rows are under, where it changes them.
-        seeds: of the runs whose scores the rows are the means of; empty for the rows of one run.
-        repeats: these runs.
+        repeats: the runs of several seeds whose scores the rows are the means of; empty for the rows of one run.
     """
 
     record: Mapping[str, Any]
@@ -65,7 +64,6 @@ class StoredRun:
     summary: Mapping[str, Any]
     rows: tuple[ScoreRow, ...]
     labels: str = "printed"
-    seeds: tuple[int, ...] = ()
     repeats: tuple["StoredRun", ...] = ()
 
     @property

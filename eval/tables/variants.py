@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eval.configs.answer_prompts import AUTHORS, OWN_ROLES, prompts_of, roles_in_our_wording
+from eval.configs.answer_prompts import AUTHORS, OWN_ROLES, asks_with_ours, prompts_of
 from eval.configs.choices import MEMORY, find, settings_of
 from eval.configs.former_constants import with_former_constants
 from eval.configs.plugins import plugin_folders
@@ -81,7 +81,7 @@ def run_variant(record: Mapping[str, Any]) -> str:
     Args:
         record: ``run.json``.
     """
-    own_roles = OWN_ROLES if roles_in_our_wording(record) else ""
+    own_roles = OWN_ROLES if asks_with_ours(record) else ""
     return ", ".join(filter(None, (prompts_of(record), own_roles, variant_label(changed_settings(record)))))
 
 
