@@ -15,7 +15,7 @@ PROMPTS = Path(__file__).parents[1] / "running" / "prompts"
 
 AUTHORS = "authors' prompts"
 OTHER = "other answer prompts"
-#: What a run with authors' prompts is called too where some of its memory's prompts were ours.
+#: What a run with authors' prompts is called too where all of its memory's prompts were ours.
 OWN_ROLES = "the memory's in our wording"
 _READER = "reader."
 
@@ -69,15 +69,19 @@ def reworded_roles(record: Mapping[str, Any]) -> list[str]:
 
 
 def asks_with_ours(record: Mapping[str, Any]) -> bool:
-    """Whether a run with authors' prompts asked some role of its memory with ours, as their packs have none for it.
+    """Whether a run with authors' prompts asked every role of its memory with ours, as no pack of theirs fits its preset.
+
+    A memory that was asked with some of theirs was asked with all that there are: for its other roles none is
+    published, and ``prompt_sources`` of the run says which these are.
 
     Args:
         record: ``run.json``.
     """
     if not wants_authors(record["config"]):
         return False
-    ours = {row["role"] for row in record.get("prompt_sources") or () if row["source"] == "ours"}
-    return any(role in ours and not role.startswith(_READER) for role in record.get("prompts") or ())
+    sources = {row["role"]: row["source"] for row in record.get("prompt_sources") or ()}
+    asked = {sources.get(role) for role in record.get("prompts") or () if not role.startswith(_READER)}
+    return asked == {"ours"}
 
 
 def answer_prompts(record: Mapping[str, Any]) -> dict[str, str]:

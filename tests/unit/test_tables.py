@@ -961,6 +961,9 @@ def test_a_run_with_the_authors_prompts_is_a_row_of_its_own() -> None:
     }
     said = [{"role": "rag.keywords", "source": "ours"}, {"role": "reader.default", "source": "authors"}]
     assert run_variant({**asked, "prompt_sources": said}) == "authors' prompts, the memory's in our wording"
+    both = {"prompts": {**asked["prompts"], "rag.rewrite": "c"}}
+    some = [*said, {"role": "rag.rewrite", "source": "authors"}]
+    assert run_variant({**asked, **both, "prompt_sources": some}) == "authors' prompts", "MemFly's paper prints no draft"
     unused = {**asked, "prompts": {"reader.default": "b"}, "prompt_sources": said}
     assert run_variant(unused) == "authors' prompts", "a role that was not asked"
     assert run_variant({"config": {"memory": rag, "prompts": {"source": "ours"}}}) == ""
