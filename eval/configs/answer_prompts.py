@@ -69,7 +69,7 @@ def reworded_roles(record: Mapping[str, Any]) -> list[str]:
 
 
 def asks_with_ours(record: Mapping[str, Any]) -> bool:
-    """Whether a run with authors' prompts asked every role of its memory with ours, as no pack of theirs fits its preset.
+    """Whether a run with authors' prompts asked every role of its memory with ours, as no pack fits its preset.
 
     A memory that was asked with some of theirs was asked with all that there are: for its other roles none is
     published, and ``prompt_sources`` of the run says which these are.

@@ -16,6 +16,8 @@ from eval.compare.roles import role_groups
 from eval.funnel.report import FORMATS as QUALITY_FORMATS
 from eval.funnel.report import NAME as QUALITY
 from eval.funnel.report import quality_groups
+from eval.funnel.systems import FORMATS as SYSTEMS_FORMATS
+from eval.funnel.systems import NAME as SYSTEMS
 from eval.funnel.updates import FORMATS as UPDATES_FORMATS
 from eval.funnel.updates import NAME as UPDATES
 from eval.funnel.updates import update_groups
@@ -151,6 +153,7 @@ def _write_own(runs: Sequence[StoredRun], out: Path) -> None:
     """Write the tables of our own, in every format."""
     published = [run for run in runs if not run.of_sample]  # as in the papers' tables
     quality = quality_groups(published)
+    _write_formats(out, SYSTEMS, SYSTEMS_FORMATS, quality)
     _write_formats(out, QUALITY, QUALITY_FORMATS, quality)
     _write_formats(out, METHODS, METHODS_FORMATS, method_groups(published))
     _write_formats(out, ROLES, ROLES_FORMATS, role_groups(published))

@@ -657,7 +657,7 @@ def test_runs_on_the_projects_own_sample_are_in_no_table_of_our_own(tmp_path: Pa
     assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "before")]) == 0
     full(memory="amem", parts={"dataset": {"sample": True}}).write(tmp_path / "runs")
     assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "after")]) == 0
-    for name in ("memory_quality.md", "method_counts.md", "calls_by_role.md", "knowledge_updates.md"):
+    for name in ("all_systems.md", "memory_quality.md", "method_counts.md", "calls_by_role.md", "knowledge_updates.md"):
         assert (tmp_path / "after" / name).read_bytes() == (tmp_path / "before" / name).read_bytes(), name
 
 

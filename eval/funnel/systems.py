@@ -1,0 +1,173 @@
+"""Every system on one line: scores, how far its evidence came, calls and tokens."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+from eval.cli.escaping import csv_cell, markdown
+from eval.compare.rows import answer_metric, answerable_alone, estimate
+from eval.funnel.report import QualityGroup, SystemQuality
+from eval.funnel.stages import run_protocol
+from eval.scoring.protocols import Averaging
+from eval.tables.costs import construction_totals, read_totals, turns_written
+from eval.tables.flat import csv_value
+from eval.tables.plain import DASH, PlainTable, figure, plain_markdown
+from eval.tables.plain_latex import in_one_file, plain_latex
+from eval.tables.stored import StoredRun
+
+NAME = "all_systems"
+
+LEGEND = (
+    "score: F1, or the primary metric of a protocol without F1, percent, as the run's protocol defines it (some count "
+    "the false answer to a question without one as right); answerable: without the questions that have no answer; "
+    "plain means over questions, sorted by the first, or by R@10 where nothing was answered",
+    "stored, R@5, R@10, in context: share of a question's gold turns that some entry of the memory came from, that one "
+    "of the first 5 or 10 retrieved memories did, that one in the answer prompt did; memory_quality.md defines them, "
+    "and has what answers score where the evidence stopped",
+    "calls and tokens (prompts and replies) per turn of building the memory, per question of retrieving and "
+    "answering; replies from the cache and second attempts count. calls_by_role.md has them by role",
+    "how long a question takes is measured by asking one at a time: clag_table02.md has these milliseconds",
+    f"{DASH}: not known, or there was nothing of the kind",
+)
+_HEADINGS = (
+    "system", "score", "answerable", "stored", "R@5", "R@10", "in context", "calls per turn", "tokens per turn",
+    "calls per question", "tokens per question",
+)  # fmt: skip
+_COLUMNS = (
+    "run", "system", "dataset", "backbone", "questions", "metric", "score", "answerable", "stored", "recall@5",
+    "recall@10", "in_context", "calls_per_turn", "tokens_per_turn", "calls_per_question", "tokens_per_question",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCosts:
+    """What one turn or one question took; ``None`` where it is not known."""
+
+    calls: float | None = None
+    tokens: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemLine:
+    """One run.
+
+    Attributes:
+        label: its name in the group.
+        run: the run.
+        score: percent, by the lead metric of its protocol; ``None`` where nothing was answered.
+        answerable: the same without questions that have no answer; ``None`` where there are none of these.
+        stored: share of the gold turns, percent; as are the next three.
+        at_5: share in the first five memories.
+        at_10: share in the first ten.
+        shown: share in the context.
+        write: of building the memory, per turn.
+        read: of retrieving and answering, per question.
+    """
+
+    label: str
+    run: StoredRun
+    score: float | None
+    answerable: float | None
+    stored: float | None
+    at_5: float | None
+    at_10: float | None
+    shown: float | None
+    write: UnitCosts
+    read: UnitCosts
+
+
+def system_lines(group: QualityGroup) -> list[SystemLine]:
+    """The runs of a group, best first."""
+    found = map(_line, group.systems)
+    return sorted(found, key=lambda line: (-_known(line.score), -_known(line.at_10), line.label))
+
+
+def _known(value: float | None) -> float:
+    return -inf if value is None else value
+
+
+def _line(one: SystemQuality) -> SystemLine:
+    run, protocol = one.run, run_protocol(one.run)
+    metric = answer_metric(protocol)[1]
+    return SystemLine(
+        one.label,
+        run,
+        _score(run, metric, protocol),
+        _score(run, metric, answerable_alone(protocol)) if run.asks_unanswerable else None,
+        *_shares(one),
+        _per_unit(construction_totals(run.summary), turns_written(run.summary)),
+        _per_unit(read_totals(run.summary), run.asked),
+    )
+
+
+def _shares(one: SystemQuality) -> tuple[float | None, float | None, float | None, float | None]:
+    if not one.funnels:
+        return None, None, None, None
+    every = one.funnels[0]
+    return every.stored, every.at_5, every.at_10, every.shown
+
+
+def _score(run: StoredRun, metric: str, averaging: Averaging) -> float | None:
+    found = None if run.retrieval_only else estimate(run, metric, averaging)
+    return None if found is None else found.value
+
+
+def _per_unit(totals: Sequence[Mapping[str, Any]], units: float) -> UnitCosts:
+    """Divide the totals of some phases; nothing for a run without ledger, or without a call in them."""
+    calls = sum(total["calls"] for total in totals)
+    if not units or not calls:
+        return UnitCosts()
+    tokens = sum(total["prompt_tokens"] + total["completion_tokens"] for total in totals)
+    return UnitCosts(calls / units, tokens / units)
+
+
+def system_table(group: QualityGroup) -> PlainTable:
+    """One row per system of a group."""
+    lines = system_lines(group)
+    metrics = ", ".join(sorted({answer_metric(run_protocol(line.run))[1] for line in lines}))
+    return PlainTable(f"All systems, {group.title}", _HEADINGS, [_cells(line) for line in lines], [f"score: {metrics}"])
+
+
+def _cells(line: SystemLine) -> list[str]:
+    shares = (line.score, line.answerable, line.stored, line.at_5, line.at_10, line.shown)
+    costs = [cell for unit in (line.write, line.read) for cell in (figure(unit.calls, 2), figure(unit.tokens, 0))]
+    return [line.label, *map(figure, shares), *costs]
+
+
+def render_markdown(groups: Sequence[QualityGroup]) -> str:
+    """Return all groups' tables with the legend."""
+    parts = ["# All systems", "", *(f"- {line}" for line in LEGEND), ""]
+    for group in groups:
+        parts += plain_markdown(system_table(group), f"## {markdown(group.title)}")
+    return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
+
+
+def render_latex(groups: Sequence[QualityGroup]) -> str:
+    """Return one table for each group, with the legend below the first."""
+    tables = [system_table(group) for group in groups]
+    tables = [replace(table, notes=(*table.notes, *([] if place else LEGEND))) for place, table in enumerate(tables)]
+    return in_one_file([plain_latex(table, f"{NAME}-{group.key}") for table, group in zip(tables, groups, strict=True)])
+
+
+def render_csv(groups: Sequence[QualityGroup]) -> str:
+    """Return one row per run; what is not known is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for line in (line for group in groups for line in system_lines(group)):
+        values = zip(_COLUMNS, _csv_values(line), strict=True)
+        writer.writerow({name: csv_cell(csv_value(value)) for name, value in values})
+    return text.getvalue()
+
+
+def _csv_values(line: SystemLine) -> tuple[object, ...]:
+    run, write, read = line.run, line.write, line.read
+    about = (run.run_id, line.label, run.dataset, run.backbone, len(run.rows), answer_metric(run_protocol(run))[1])
+    shares = (line.score, line.answerable, line.stored, line.at_5, line.at_10, line.shown)
+    return *about, *shares, write.calls, write.tokens, read.calls, read.tokens
+
+
+FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}
