@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -522,6 +523,20 @@ def test_server_on_a_cpu_keeps_its_memory(monkeypatch: pytest.MonkeyPatch) -> No
     assert variables["MALLOC_MMAP_THRESHOLD_"] == "33554432"
     assert variables["MALLOC_TRIM_THRESHOLD_"] == "4096", "what the user has set stays"
     assert "MALLOC_MMAP_THRESHOLD_" not in environment(config(), "owner/tiny"), "a GPU's server is left alone"
+
+
+def test_server_on_a_cpu_computes_with_intels_openmp_where_its_environment_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    served = config(cpu_kvcache_space_gb=2, interpreter=str(tmp_path / "bin" / "python"))
+    assert "LD_PRELOAD" not in environment(served, "owner/tiny")
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libiomp5.so").touch()
+    assert environment(served, "owner/tiny")["LD_PRELOAD"] == str(tmp_path / "lib" / "libiomp5.so")
+    assert "LD_PRELOAD" not in environment(replace(served, cpu_kvcache_space_gb=None), "owner/tiny"), "a GPU's server"
+    monkeypatch.setenv("LD_PRELOAD", "/the/users.so")
+    assert environment(served, "owner/tiny")["LD_PRELOAD"] == "/the/users.so"
 
 
 def test_model_that_is_neither_folder_nor_hub_id() -> None:
