@@ -47,8 +47,8 @@ _KEEP_MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # the largest that glibc takes
     "MALLOC_TRIM_THRESHOLD_": str(16 << 30),
 }
-#: Where vLLM's CPU build brings Intel's OpenMP, below the environment. With it in place of PyTorch's own, calls that wait
-#: for each other take a tenth less time, with the same replies (docs/results.md, "Speed of the two engines").
+#: Where vLLM's CPU build brings Intel's OpenMP, below the environment. With it in place of PyTorch's own, calls that
+#: wait for each other take a tenth less time, with the same replies (docs/results.md, "Speed of the two engines").
 _INTEL_OPENMP = Path("lib", "libiomp5.so")
 _NOISE = re.compile(r"nanobind|^ - (leaked|\.\.\.)|resource_tracker|warnings\.warn\(|UserWarning|FutureWarning")
 _ERROR = re.compile(r"\b\w*(Error|Exception)\b: ")
