@@ -71,17 +71,27 @@ def reworded_roles(record: Mapping[str, Any]) -> list[str]:
 def asks_with_ours(record: Mapping[str, Any]) -> bool:
     """Whether a run with authors' prompts asked every role of its memory with ours, as no pack fits its preset.
 
-    A memory that was asked with some of theirs was asked with all that there are: for its other roles none is
-    published, and ``prompt_sources`` of the run says which these are.
+    Args:
+        record: ``run.json``.
+    """
+    return bool(sources := _memory_sources(record)) and set(sources.values()) == {"ours"}
+
+
+def roles_in_ours(record: Mapping[str, Any]) -> list[str]:
+    """Roles of its memory that a run with authors' prompts asked with ours, as their pack has none that fits, sorted.
 
     Args:
         record: ``run.json``.
     """
+    return sorted(role.partition(".")[2] for role, source in _memory_sources(record).items() if source == "ours")
+
+
+def _memory_sources(record: Mapping[str, Any]) -> dict[str, str | None]:
+    """Whose prompt each role of the memory was asked with, by ``MEMORY.ROLE``; none in a run with our prompts."""
     if not wants_authors(record["config"]):
-        return False
+        return {}
     sources = {row["role"]: row["source"] for row in record.get("prompt_sources") or ()}
-    asked = {sources.get(role) for role in record.get("prompts") or () if not role.startswith(_READER)}
-    return asked == {"ours"}
+    return {role: sources.get(role) for role in record.get("prompts") or () if not role.startswith(_READER)}
 
 
 def answer_prompts(record: Mapping[str, Any]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Every system on one line: scores, how far its evidence came, calls and tokens."""
+"""Each run on one line: score, how far its evidence came, calls and tokens."""
 
 import csv
 import io
@@ -7,29 +7,33 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from eval.cli.escaping import csv_cell, markdown
-from eval.compare.rows import answer_metric, answerable_alone, estimate
+from eval.cli.escaping import csv_cell, markdown, markdown_code
+from eval.compare.rows import answer_metric, answerable_alone
 from eval.funnel.report import QualityGroup, SystemQuality
-from eval.funnel.stages import run_protocol
-from eval.scoring.protocols import Averaging
+from eval.funnel.stages import mean_score
+from eval.scoring.protocols import Protocol, recorded_protocol
 from eval.tables.costs import construction_totals, read_totals, turns_written
 from eval.tables.flat import csv_value
 from eval.tables.plain import DASH, PlainTable, figure, plain_markdown
 from eval.tables.plain_latex import in_one_file, plain_latex
 from eval.tables.stored import StoredRun
+from eval.tables.terms import unlike_settings
 
 NAME = "all_systems"
 
 LEGEND = (
-    "score: F1, or the primary metric of a protocol without F1, percent, as the run's protocol defines it (some count "
-    "the false answer to a question without one as right); answerable: without the questions that have no answer; "
-    "plain means over questions, sorted by the first, or by R@10 where nothing was answered",
-    "stored, R@5, R@10, in context: share of a question's gold turns that some entry of the memory came from, that one "
-    "of the first 5 or 10 retrieved memories did, that one in the answer prompt did; memory_quality.md defines them, "
-    "and has what answers score where the evidence stopped",
+    "each run with a memory or without one, each seed by itself; not constant answers, nor runs that time questions. "
+    "References stand first; they show what is possible and have no rank",
+    "score: F1, or the primary metric of a protocol without F1, percent, as the run's protocol defines and averages it "
+    "(some count the false answer to a question without one as right); answerable: without the questions that have no "
+    "answer. Systems are sorted by score, or by R@10 where nothing was answered",
+    "stored, R@5, R@10, in context: share of the gold turns that the memory's entries, the first 5 or 10 retrieved "
+    "memories, those in the answer prompt came from; over the questions with gold evidence that the protocol counts. "
+    "memory_quality.md defines them, and has what answers score where the evidence stopped",
     "calls and tokens (prompts and replies) per turn of building the memory, per question of retrieving and "
-    "answering; replies from the cache and second attempts count. calls_by_role.md has them by role",
-    "how long a question takes is measured by asking one at a time: clag_table02.md has these milliseconds",
+    "answering; replies from the cache and second attempts count (costs.md leaves the latter out of calls). "
+    "calls_by_role.md has them by role",
+    "how long a question takes is measured by asking one at a time: on LoCoMo, in clag_table02.md",
     f"{DASH}: not known, or there was nothing of the kind",
 )
 _HEADINGS = (
@@ -37,8 +41,9 @@ _HEADINGS = (
     "calls per question", "tokens per question",
 )  # fmt: skip
 _COLUMNS = (
-    "run", "system", "dataset", "backbone", "questions", "metric", "score", "answerable", "stored", "recall@5",
-    "recall@10", "in_context", "calls_per_turn", "tokens_per_turn", "calls_per_question", "tokens_per_question",
+    "run", "system", "dataset", "backbone", "questions", "protocol", "metric", "score", "answerable", "stored",
+    "recall@5", "recall@10", "in_context", "calls_per_turn", "tokens_per_turn", "calls_per_question",
+    "tokens_per_question",
 )  # fmt: skip
 
 
@@ -80,9 +85,11 @@ class SystemLine:
 
 
 def system_lines(group: QualityGroup) -> list[SystemLine]:
-    """The runs of a group, best first."""
+    """The runs of a group: references, then systems, both by score."""
     found = map(_line, group.systems)
-    return sorted(found, key=lambda line: (-_known(line.score), -_known(line.at_10), line.label))
+    return sorted(
+        found, key=lambda line: (not line.run.reference, -_known(line.score), -_known(line.at_10), line.label)
+    )
 
 
 def _known(value: float | None) -> float:
@@ -90,17 +97,20 @@ def _known(value: float | None) -> float:
 
 
 def _line(one: SystemQuality) -> SystemLine:
-    run, protocol = one.run, run_protocol(one.run)
-    metric = answer_metric(protocol)[1]
+    run, protocol = one.run, _protocol(one.run)
     return SystemLine(
         one.label,
         run,
-        _score(run, metric, protocol),
-        _score(run, metric, answerable_alone(protocol)) if run.asks_unanswerable else None,
+        _score(run, protocol),
+        _score(run, answerable_alone(protocol)) if run.asks_unanswerable else None,
         *_shares(one),
-        _per_unit(construction_totals(run.summary), turns_written(run.summary)),
-        _per_unit(read_totals(run.summary), run.asked),
+        _per_unit(run, construction_totals(run.summary), turns_written(run.summary)),
+        _per_unit(run, read_totals(run.summary), run.asked),
     )
+
+
+def _protocol(run: StoredRun) -> Protocol:
+    return recorded_protocol(run.record["config"].get("protocol") or {"name": "clag"})
 
 
 def _shares(one: SystemQuality) -> tuple[float | None, float | None, float | None, float | None]:
@@ -110,25 +120,29 @@ def _shares(one: SystemQuality) -> tuple[float | None, float | None, float | Non
     return every.stored, every.at_5, every.at_10, every.shown
 
 
-def _score(run: StoredRun, metric: str, averaging: Averaging) -> float | None:
-    found = None if run.retrieval_only else estimate(run, metric, averaging)
-    return None if found is None else found.value
+def _score(run: StoredRun, protocol: Protocol) -> float | None:
+    return None if run.retrieval_only else mean_score(run.rows, answer_metric(protocol)[1], protocol).score
 
 
-def _per_unit(totals: Sequence[Mapping[str, Any]], units: float) -> UnitCosts:
-    """Divide the totals of some phases; nothing for a run without ledger, or without a call in them."""
-    calls = sum(total["calls"] for total in totals)
-    if not units or not calls:
+def _per_unit(run: StoredRun, totals: Sequence[Mapping[str, Any]], units: float) -> UnitCosts:
+    """Divide the totals of some phases; nothing for a run without ledger, or whose units were not counted."""
+    if not units or not (run.summary.get("calls") or {}).get("by_phase"):
         return UnitCosts()
     tokens = sum(total["prompt_tokens"] + total["completion_tokens"] for total in totals)
-    return UnitCosts(calls / units, tokens / units)
+    return UnitCosts(sum(total["calls"] for total in totals) / units, tokens / units)
 
 
 def system_table(group: QualityGroup) -> PlainTable:
     """One row per system of a group."""
     lines = system_lines(group)
-    metrics = ", ".join(sorted({answer_metric(run_protocol(line.run))[1] for line in lines}))
-    return PlainTable(f"All systems, {group.title}", _HEADINGS, [_cells(line) for line in lines], [f"score: {metrics}"])
+    unlike = unlike_settings([line.run for line in lines if not line.run.reference])
+    notes = [f"score: {', '.join(sorted({_metric(line.run) for line in lines}))}", *([unlike] if unlike else [])]
+    return PlainTable(f"All systems, {group.title}", _HEADINGS, [_cells(line) for line in lines], notes)
+
+
+def _metric(run: StoredRun) -> str:
+    protocol = _protocol(run)
+    return f"{answer_metric(protocol)[1]} (protocol {protocol.name})"
 
 
 def _cells(line: SystemLine) -> list[str]:
@@ -142,6 +156,8 @@ def render_markdown(groups: Sequence[QualityGroup]) -> str:
     parts = ["# All systems", "", *(f"- {line}" for line in LEGEND), ""]
     for group in groups:
         parts += plain_markdown(system_table(group), f"## {markdown(group.title)}")
+        parts += [f"{markdown(line.label)}: {markdown_code(line.run.run_id)}  " for line in system_lines(group)]
+        parts.append("")
     return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
 
 
@@ -165,7 +181,16 @@ def render_csv(groups: Sequence[QualityGroup]) -> str:
 
 def _csv_values(line: SystemLine) -> tuple[object, ...]:
     run, write, read = line.run, line.write, line.read
-    about = (run.run_id, line.label, run.dataset, run.backbone, len(run.rows), answer_metric(run_protocol(run))[1])
+    protocol = _protocol(run)
+    about = (
+        run.run_id,
+        line.label,
+        run.dataset,
+        run.backbone,
+        len(run.rows),
+        protocol.name,
+        answer_metric(protocol)[1],
+    )
     shares = (line.score, line.answerable, line.stored, line.at_5, line.at_10, line.shown)
     return *about, *shares, write.calls, write.tokens, read.calls, read.tokens
 

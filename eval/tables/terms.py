@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from eval.configs.answer_prompts import answer_prompts
+from eval.configs.answer_prompts import answer_prompts, roles_in_ours
 from eval.configs.presets import CONF
 from eval.tables.places import PLACE
 from eval.tables.spec import PaperSpec
@@ -41,7 +41,7 @@ _UNNAMED = object()
 
 
 def other_terms(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...]:
-    """Name the settings of data set, reader, embedder and backbone that are not the paper's.
+    """Name the settings of data set, reader, embedder and backbone that are not the paper's, and prompts of ours.
 
     Args:
         run: the run.
@@ -68,6 +68,8 @@ def other_terms(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...
         found += _changed("reader", run, "reader", spec)
         found += _changed("backbone", run, "backbone", spec, only=_SAMPLING)
         found += _other_weights(run)
+    if roles := roles_in_ours(run.record):
+        found.append(f"prompts of {', '.join(roles)} in our wording")
     return tuple(found)
 
 

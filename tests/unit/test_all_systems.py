@@ -48,8 +48,17 @@ def test_a_line_by_hand() -> None:
     assert found.read == UnitCosts(2.0, 206.0)
 
 
-def test_the_best_stands_first_and_names_decide_ties() -> None:
-    assert [line.label for line in lines(made("b"), made("c", 0.9), made("a"))] == ["c", "a", "b"]
+def test_the_best_stands_first_behind_references_and_names_decide_ties() -> None:
+    found = lines(made("b"), made("c", 0.9), made("no_memory", 0.1), made("a"))
+    assert [line.label for line in found] == ["no_memory", "c", "a", "b"]
+
+
+def test_a_memory_that_asks_nothing_has_no_costs_and_one_without_ledger_unknown_ones() -> None:
+    run = made()
+    asked = {"by_phase": {"answer": run.summary["calls"]["by_phase"]["answer"]}}
+    [found] = lines(replace(run, summary={**run.summary, "calls": asked}))
+    assert found.write == UnitCosts(0.0, 0.0)
+    assert lines(made(ledger=False))[0].write == UnitCosts()
 
 
 def test_a_run_that_only_retrieves_is_placed_by_its_recall_and_has_no_score() -> None:

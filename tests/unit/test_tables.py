@@ -269,6 +269,11 @@ def test_authors_answer_prompts_behind_a_memory_with_ours_stand_in_no_printed_ro
         built = table(tmp_path)
         assert measured(built, label) == pytest.approx(30)
     assert cell(built, "Qwen3-0.6B", "CLAG (Ours)", "LoCoMo F1").measured is None
+    said["prompts"] = {**prompts, "clag.link": "b" * 64, "reader.list": "c" * 64}
+    said["prompt_sources"] += [{"role": role, "source": "authors"} for role in ("clag.link", "reader.list")]
+    (path / "run.json").write_text(json.dumps({**record, **said}))
+    found = cell(table(tmp_path), "Qwen3-0.6B", "CLAG (Ours)", "LoCoMo F1").measured
+    assert found is not None and found.caveats[-1] == "prompts of router in our wording", "some are theirs"
 
 
 def measured(built: Table, label: str) -> float:
@@ -963,7 +968,7 @@ def test_a_run_with_the_authors_prompts_is_a_row_of_its_own() -> None:
     assert run_variant({**asked, "prompt_sources": said}) == "authors' prompts, the memory's in our wording"
     both = {"prompts": {**asked["prompts"], "rag.rewrite": "c"}}
     some = [*said, {"role": "rag.rewrite", "source": "authors"}]
-    assert run_variant({**asked, **both, "prompt_sources": some}) == "authors' prompts", "MemFly's paper prints no draft"
+    assert run_variant({**asked, **both, "prompt_sources": some}) == "authors' prompts", "MemFly prints no draft"
     unused = {**asked, "prompts": {"reader.default": "b"}, "prompt_sources": said}
     assert run_variant(unused) == "authors' prompts", "a role that was not asked"
     assert run_variant({"config": {"memory": rag, "prompts": {"source": "ours"}}}) == ""
