@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from eval.configs.answer_prompts import answer_prompts, roles_in_ours
+from eval.configs.answer_prompts import answer_prompts, asks_with_ours, roles_in_ours
 from eval.configs.presets import CONF
 from eval.tables.places import PLACE
 from eval.tables.spec import PaperSpec
@@ -68,7 +68,8 @@ def other_terms(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...
         found += _changed("reader", run, "reader", spec)
         found += _changed("backbone", run, "backbone", spec, only=_SAMPLING)
         found += _other_weights(run)
-    if roles := roles_in_ours(run.record):
+    roles = roles_in_ours(run.record)
+    if roles and not asks_with_ours(run.record):  # the label of such a row says so
         found.append(f"prompts of {', '.join(roles)} in our wording")
     return tuple(found)
 
