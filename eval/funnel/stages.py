@@ -129,10 +129,14 @@ def evidence_funnels(run: StoredRun) -> list[EvidenceFunnel]:
     return found
 
 
+def weighted_protocol(run: StoredRun) -> Protocol:
+    """The protocol that a run was asked for."""
+    return recorded_protocol(run.record["config"].get("protocol") or {"name": "clag"})
+
+
 def run_protocol(run: StoredRun) -> Protocol:
     """The protocol that a run was asked for, with plain means over questions."""
-    settings = run.record["config"].get("protocol") or {"name": "clag"}
-    return replace(recorded_protocol(settings), weighting="question_mean")
+    return replace(weighted_protocol(run), weighting="question_mean")
 
 
 def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol, *, all_hits: bool) -> EvidenceFunnel:

@@ -10,8 +10,8 @@ from typing import Any
 from eval.cli.escaping import csv_cell, markdown, markdown_code
 from eval.compare.rows import answer_metric, answerable_alone
 from eval.funnel.report import QualityGroup, SystemQuality
-from eval.funnel.stages import mean_score
-from eval.scoring.protocols import Protocol, recorded_protocol
+from eval.funnel.stages import mean_score, weighted_protocol
+from eval.scoring.protocols import Protocol
 from eval.tables.costs import construction_totals, read_totals, turns_written
 from eval.tables.flat import csv_value
 from eval.tables.plain import DASH, PlainTable, figure, plain_markdown
@@ -97,7 +97,7 @@ def _known(value: float | None) -> float:
 
 
 def _line(one: SystemQuality) -> SystemLine:
-    run, protocol = one.run, _protocol(one.run)
+    run, protocol = one.run, weighted_protocol(one.run)
     return SystemLine(
         one.label,
         run,
@@ -107,10 +107,6 @@ def _line(one: SystemQuality) -> SystemLine:
         _per_unit(run, construction_totals(run.summary), turns_written(run.summary)),
         _per_unit(run, read_totals(run.summary), run.asked),
     )
-
-
-def _protocol(run: StoredRun) -> Protocol:
-    return recorded_protocol(run.record["config"].get("protocol") or {"name": "clag"})
 
 
 def _shares(one: SystemQuality) -> tuple[float | None, float | None, float | None, float | None]:
@@ -132,38 +128,42 @@ def _per_unit(run: StoredRun, totals: Sequence[Mapping[str, Any]], units: float)
     return UnitCosts(sum(total["calls"] for total in totals) / units, tokens / units)
 
 
-def system_table(group: QualityGroup) -> PlainTable:
-    """One row per system of a group."""
-    lines = system_lines(group)
+def system_table(title: str, lines: Sequence[SystemLine]) -> PlainTable:
+    """One row per run.
+
+    Args:
+        title: of the group.
+        lines: its runs.
+    """
     unlike = unlike_settings([line.run for line in lines if not line.run.reference])
     notes = [f"score: {', '.join(sorted({_metric(line.run) for line in lines}))}", *([unlike] if unlike else [])]
-    return PlainTable(f"All systems, {group.title}", _HEADINGS, [_cells(line) for line in lines], notes)
+    return PlainTable(f"All systems, {title}", _HEADINGS, [_cells(line) for line in lines], notes)
 
 
 def _metric(run: StoredRun) -> str:
-    protocol = _protocol(run)
+    protocol = weighted_protocol(run)
     return f"{answer_metric(protocol)[1]} (protocol {protocol.name})"
 
 
 def _cells(line: SystemLine) -> list[str]:
-    shares = (line.score, line.answerable, line.stored, line.at_5, line.at_10, line.shown)
     costs = [cell for unit in (line.write, line.read) for cell in (figure(unit.calls, 2), figure(unit.tokens, 0))]
-    return [line.label, *map(figure, shares), *costs]
+    return [line.label, *map(figure, _shown(line)), *costs]
 
 
 def render_markdown(groups: Sequence[QualityGroup]) -> str:
     """Return all groups' tables with the legend."""
     parts = ["# All systems", "", *(f"- {line}" for line in LEGEND), ""]
     for group in groups:
-        parts += plain_markdown(system_table(group), f"## {markdown(group.title)}")
-        parts += [f"{markdown(line.label)}: {markdown_code(line.run.run_id)}  " for line in system_lines(group)]
+        lines = system_lines(group)
+        parts += plain_markdown(system_table(group.title, lines), f"## {markdown(group.title)}")
+        parts += [f"{markdown(line.label)}: {markdown_code(line.run.run_id)}  " for line in lines]
         parts.append("")
     return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
 
 
 def render_latex(groups: Sequence[QualityGroup]) -> str:
     """Return one table for each group, with the legend below the first."""
-    tables = [system_table(group) for group in groups]
+    tables = [system_table(group.title, system_lines(group)) for group in groups]
     tables = [replace(table, notes=(*table.notes, *([] if place else LEGEND))) for place, table in enumerate(tables)]
     return in_one_file([plain_latex(table, f"{NAME}-{group.key}") for table, group in zip(tables, groups, strict=True)])
 
@@ -180,19 +180,15 @@ def render_csv(groups: Sequence[QualityGroup]) -> str:
 
 
 def _csv_values(line: SystemLine) -> tuple[object, ...]:
-    run, write, read = line.run, line.write, line.read
-    protocol = _protocol(run)
-    about = (
-        run.run_id,
-        line.label,
-        run.dataset,
-        run.backbone,
-        len(run.rows),
-        protocol.name,
-        answer_metric(protocol)[1],
-    )
-    shares = (line.score, line.answerable, line.stored, line.at_5, line.at_10, line.shown)
-    return *about, *shares, write.calls, write.tokens, read.calls, read.tokens
+    run, write, read, protocol = line.run, line.write, line.read, weighted_protocol(line.run)
+    about = (run.run_id, line.label, run.dataset, run.backbone, len(run.rows))
+    costs = (write.calls, write.tokens, read.calls, read.tokens)
+    return *about, protocol.name, answer_metric(protocol)[1], *_shown(line), *costs
+
+
+def _shown(line: SystemLine) -> tuple[float | None, ...]:
+    """Scores and shares in the order of the columns."""
+    return line.score, line.answerable, line.stored, line.at_5, line.at_10, line.shown
 
 
 FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}

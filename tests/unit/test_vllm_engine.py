@@ -535,6 +535,11 @@ def test_server_on_a_cpu_computes_with_intels_openmp_where_its_environment_has_i
     (tmp_path / "lib" / "libiomp5.so").touch()
     assert environment(served, "owner/tiny")["LD_PRELOAD"] == str(tmp_path / "lib" / "libiomp5.so")
     assert "LD_PRELOAD" not in environment(replace(served, cpu_kvcache_space_gb=None), "owner/tiny"), "a GPU's server"
+    for name in ("with blank", "with:colon"):
+        (tmp_path / name / "lib").mkdir(parents=True)
+        (tmp_path / name / "lib" / "libiomp5.so").touch()
+        elsewhere = replace(served, interpreter=str(tmp_path / name / "bin" / "python"))
+        assert "LD_PRELOAD" not in environment(elsewhere, "owner/tiny"), "the loader would split the path"
     monkeypatch.setenv("LD_PRELOAD", "/the/users.so")
     assert environment(served, "owner/tiny")["LD_PRELOAD"] == "/the/users.so"
 
