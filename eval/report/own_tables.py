@@ -1,25 +1,35 @@
-"""Tables of our own, as the page shows them: memory quality, and what the runs say about each method."""
+"""Tables of our own, as the page shows them: all systems, calls by role, memory quality, the methods' own counts."""
 
 from collections.abc import Sequence
 
+from eval.compare.roles import LEGEND as ROLES_LEGEND
+from eval.compare.roles import role_groups, role_table
 from eval.funnel.report import DEFINITIONS, evidence_table, quality_groups, size_table
-from eval.tables.methods import LEGEND, method_groups, method_table
+from eval.funnel.systems import LEGEND as SYSTEMS_LEGEND
+from eval.funnel.systems import system_lines, system_table
+from eval.tables.methods import LEGEND as METHODS_LEGEND
+from eval.tables.methods import method_groups, method_table
 from eval.tables.plain import PlainTable
 from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
 
 
 def own_tables(runs: Sequence[StoredRun]) -> list[Json]:
-    """Groups of tables with their legends; none where no run has a memory."""
+    """Groups of tables with their legends; none of a kind that no run has anything for."""
+    groups = quality_groups(runs)
+    systems = [
+        _page("systems", group.title, [system_table(group.title, system_lines(group))], SYSTEMS_LEGEND)
+        for group in groups
+    ]
+    roles = [_page("roles", group.title("backbone "), [role_table(group)], ROLES_LEGEND) for group in role_groups(runs)]
     quality = [
-        _page("quality", group.title, [evidence_table(group), size_table(group)], DEFINITIONS)
-        for group in quality_groups(runs)
+        _page("quality", group.title, [evidence_table(group), size_table(group)], DEFINITIONS) for group in groups
     ]
     methods = [
-        _page("method", f"{group.system} on {group.dataset}", [method_table(group)], LEGEND)
+        _page("method", f"{group.system} on {group.dataset}", [method_table(group)], METHODS_LEGEND)
         for group in method_groups(runs)
     ]
-    return [*quality, *methods]
+    return [*systems, *roles, *quality, *methods]
 
 
 def _page(kind: str, title: str, tables: Sequence[PlainTable], legend: Sequence[str]) -> Json:

@@ -15,7 +15,9 @@ from eval.report.__main__ import main
 from tests.support.browser import Page, chromium
 from tests.support.fake_run import FakeRun, rewrite
 
-VIEWS = ("answer", "compare", "leaderboard", "plots", "definitions", "tables", "published", "questions", "runs")
+VIEWS = (
+    "answer", "compare", "leaderboard", "plots", "definitions", "systems", "tables", "published", "questions", "runs",
+)  # fmt: skip
 ATTACKS = (
     "</script><img src=x onerror=\"document.title='taken'\">",
     "<svg onload=alert(1)><style>*{display:none}</style>",
@@ -172,6 +174,19 @@ def test_a_judge_that_is_left_out_is_named_with_the_way_to_measure_it(page: Page
     for view in ("leaderboard", "answer"):
         go(page, tmp_path / "other.html", view)
         assert f"L{line[1:]}." in text(page)
+
+
+def test_the_tables_of_systems_and_of_calls_by_role_can_be_chosen(page: Page, report: Path) -> None:
+    go(page, report, "systems")
+    kinds = page.run("[...document.querySelectorAll('#filter-own optgroup')].map((group) => group.label)")
+    assert kinds == ["All systems", "Calls by role", "Memory quality"]
+    of_kind = """[...document.querySelectorAll('#filter-own optgroup')[{}].children]
+        .find((one) => one.text.startsWith('locomo')).value"""
+    choose(page, "own", page.run(of_kind.format(0)))
+    systems = page.run("[...document.querySelectorAll('main tbody th')].map((cell) => cell.innerText)")
+    assert systems == ["rag", "clag", "amem"]  # by score
+    choose(page, "own", page.run(of_kind.format(1)))
+    assert "prefix cached" in text(page, "main thead")
 
 
 def test_two_runs_side_by_side_lead_to_a_question_and_its_first_other_call(page: Page, report: Path) -> None:

@@ -135,11 +135,14 @@ def test_questions_can_be_left_out(tmp_path: Path) -> None:
     assert data_in(out.read_text())["questions"] == []
 
 
-def test_memory_quality_and_method_counts_stand_on_the_page(tmp_path: Path) -> None:
+def test_our_own_tables_stand_on_the_page(tmp_path: Path) -> None:
     target = {"memory": {"_target_": "memsys.clag.config.ClagConfig"}}
     FakeRun(memory="clag", parts=target).write(tmp_path)
-    quality, method = data_of(tmp_path)["ownTables"]
-    assert (quality["kind"], method["kind"], method["title"]) == ("quality", "method", "clag on locomo")
+    systems, roles, quality, method = data_of(tmp_path)["ownTables"]
+    assert [one["kind"] for one in (systems, roles, quality, method)] == ["systems", "roles", "quality", "method"]
+    assert systems["title"] == quality["title"] and method["title"] == "clag on locomo"
+    assert systems["tables"][0]["rows"][0][0] == "clag"
+    assert roles["tables"][0]["rows"][0][1] in ("write", "answer")
     evidence, sizes = quality["tables"]
     assert evidence["rows"][0][:3] == ["clag", "all", "20"] and evidence["left"] == 2
     assert sizes["rows"] == [["clag", *["–"] * 10]]

@@ -5,7 +5,7 @@ VIEWS.push(
   { id: "leaderboard", text: "All scores", make: leaderboardView },
   { id: "plots", text: "Plots", make: plotsView },
   { id: "definitions", text: "Definitions", make: definitionsView },
-  { id: "memory", text: "Memory", make: memoryView },
+  { id: "systems", text: "Systems", make: systemsView },
   { id: "tables", text: "Tables", make: tablesView },
   { id: "published", text: "Published answers", make: auditView },
   { id: "questions", text: "Questions", make: questionsView },

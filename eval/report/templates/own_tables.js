@@ -1,7 +1,12 @@
-// Memory quality and the methods' own counts: tables of texts.
-const OWN_KINDS = { quality: "Memory quality", method: "What the runs say about the method" };
+// All systems, calls by role, memory quality and the methods' own counts: tables of texts.
+const OWN_KINDS = {
+  systems: "All systems",
+  roles: "Calls by role",
+  quality: "Memory quality",
+  method: "What the runs say about the method",
+};
 
-function memoryView() {
+function systemsView() {
   const body = el("div");
   const choice = setting(
     "own",
@@ -10,11 +15,14 @@ function memoryView() {
   );
   const draw = () => body.replaceChildren(...ownParts(choice, draw));
   draw();
-  return [el("h2", {}, "What the memories hold"), body];
+  return [el("h2", {}, "Systems: score, evidence, calls and tokens"), body];
 }
 
 function ownParts(choice, draw) {
-  if (!DATA.ownTables.length) return [el("p", { class: "note" }, "No run here has a memory.")];
+  if (!DATA.ownTables.length) {
+    const none = "There are only constant answers or runs that time questions, which are not shown here.";
+    return [el("p", { class: "note" }, none)];
+  }
   const found = DATA.ownTables[Number(valueOf(choice))];
   return [
     el("div", { class: "filters" }, menu(choice, draw)),
