@@ -357,8 +357,8 @@ def test_what_a_blank_changes_is_what_the_runs_say() -> None:
 @pytest.mark.parametrize(
     ("first", "runs", "systems"),
     [
-        ("system", Documented("", "locomo_qwen05b_part_plain", backbone=SPACED.backbone), 8),
-        ("system, all of conv-26", SPACED, 11),
+        ("system", Documented("", "locomo_qwen05b_part_plain", backbone=SPACED.backbone), 9),
+        ("system, all of conv-26", SPACED, 12),
         ("system, conv-26, H100", Documented("", "locomo_qwen05b_plain", backbone="qwen25_coder_05b_gpu"), 11),
         ("system, conv-26, 1.5B", GPU[2], 6),
     ],
