@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from eval.compare.roles import LEGEND as ROLES_LEGEND
 from eval.compare.roles import role_groups, role_table
-from eval.funnel.report import DEFINITIONS, evidence_table, quality_groups, size_table
+from eval.funnel.report import DEFINITIONS, QualityGroup, evidence_table, quality_groups, size_table
 from eval.funnel.systems import LEGEND as SYSTEMS_LEGEND
 from eval.funnel.systems import system_lines, system_table
 from eval.tables.methods import LEGEND as METHODS_LEGEND
@@ -17,10 +17,7 @@ from memsys.vocabulary import Json
 def own_tables(runs: Sequence[StoredRun]) -> list[Json]:
     """Groups of tables with their legends; none of a kind that no run has anything for."""
     groups = quality_groups(runs)
-    systems = [
-        _page("systems", group.title, [system_table(group.title, system_lines(group))], SYSTEMS_LEGEND)
-        for group in groups
-    ]
+    systems = [_systems_page(group) for group in groups]
     roles = [_page("roles", group.title("backbone "), [role_table(group)], ROLES_LEGEND) for group in role_groups(runs)]
     quality = [
         _page("quality", group.title, [evidence_table(group), size_table(group)], DEFINITIONS) for group in groups
@@ -30,6 +27,13 @@ def own_tables(runs: Sequence[StoredRun]) -> list[Json]:
         for group in method_groups(runs)
     ]
     return [*systems, *roles, *quality, *methods]
+
+
+def _systems_page(group: QualityGroup) -> Json:
+    """The table of a group, and how many answers stand behind it."""
+    answers = sum(len(one.run.rows) for one in group.systems if not one.run.retrieval_only)
+    table = system_table(group.title, system_lines(group))
+    return {**_page("systems", group.title, [table], SYSTEMS_LEGEND), "answers": answers}
 
 
 def _page(kind: str, title: str, tables: Sequence[PlainTable], legend: Sequence[str]) -> Json:

@@ -12,10 +12,17 @@ function systemsView() {
     "own",
     "Show",
     DATA.ownTables.map((one, index) => option(String(index), one.title, OWN_KINDS[one.kind])),
+    String(fullestGroup()),
   );
   const draw = () => body.replaceChildren(...ownParts(choice, draw));
   draw();
   return [el("h2", {}, "Systems: score, evidence, calls and tokens"), body];
+}
+
+// Shown first: the group with the most answers. Others may only retrieve, or ask few questions.
+function fullestGroup() {
+  const answers = DATA.ownTables.map((one) => one.answers ?? 0);
+  return Math.max(0, answers.indexOf(Math.max(...answers)));
 }
 
 function ownParts(choice, draw) {
