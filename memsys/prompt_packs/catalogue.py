@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,7 @@ from memsys.prompt_packs.local import DIGITS, PackReference
 from memsys.prompt_packs.paper_cutting import PaperCut, cut_lines
 from memsys.prompt_packs.sources import PaperText, Source, make_source
 from memsys.vocabulary import Json
+from memsys.yaml_files import read_yaml
 
 FILE = "prompt_pack.yaml"
 
@@ -203,19 +205,27 @@ def find_packs(root: Path) -> list[Pack]:
 
 
 def read_pack(path: Path) -> Pack:
-    """Read a pack; its name is the folder's where it gives none.
+    """Read a pack, parsing each version of a file once; its name is the folder's where it gives none.
 
     Raises:
-        ConfigError: it is no YAML, or a key is missing, unknown or has a wrong value.
+        ConfigError: it cannot be read, or a key is missing, unknown or has a wrong value.
     """
-    import yaml
-
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+        written = path.stat().st_mtime_ns
+    except OSError:
+        written = 0
+    return _read_pack(path, written)
+
+
+@lru_cache(maxsize=256)
+def _read_pack(path: Path, _written: int) -> Pack:
+    """Read the version of a pack that was written at a time, in nanoseconds."""
+    given = read_yaml(path, "restore it from the repository")
+    try:
         sources = {key: make_source(source) for key, source in given["sources"].items()}
         prompts = tuple(_prompt(entry) for entry in given.get("prompts") or ())
         without = tuple(Absence(**entry) for entry in given.get("without") or ())
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ConfigError(f"{path} is no prompt pack: {' '.join(str(error).split())}") from error
     pack = Pack(str(given.get("name", path.parent.name)), sources, prompts, without, given.get("settings") or {})
     pack = replace(pack, otherwise=str(given.get("otherwise", pack.otherwise)))
