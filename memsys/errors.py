@@ -25,6 +25,13 @@ class BackboneError(MemsysError):
     """
 
 
+class BackboneUnusableError(BackboneError):
+    """No call of the run can be answered: no credit, a key or a model that is refused, or replies that answer nothing.
+
+    It ends the run at once, which stays resumable.
+    """
+
+
 class BudgetSpentError(MemsysError):
     """A run has spent what it may; it stops when the calls in flight are done, and stays resumable."""
 

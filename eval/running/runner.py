@@ -23,8 +23,8 @@ from eval.runs.snapshots import Snapshots
 from memsys.embedding.contract import Embedder
 from memsys.errors import BackboneError, WorkerError, first_error
 from memsys.llm.contract import LanguageModel
+from memsys.llm.refusals import ContextLengthError, RequestRefusedError
 from memsys.llm.scope import CallScope, call_scope
-from memsys.llm.transport import ContextLengthError, RequestRefusedError
 from memsys.protocol import MemoryConfig, MemorySystem, Parts, close_memory
 from memsys.protocol_checks import build_memory, check_retrieval, finished
 from memsys.turns import TurnFormat

@@ -15,6 +15,7 @@ from pathlib import Path
 from memsys.errors import BackboneError
 from memsys.llm.cache_claims import CallClaims, Claim
 from memsys.llm.cache_files import ReplyFiles
+from memsys.llm.outcomes import is_kept
 from memsys.vocabulary import Completion
 
 #: Seconds between two looks for what other jobs have added: each costs one listing and one ``stat`` per job.
@@ -101,7 +102,8 @@ class ReplyCache:
 
     async def _call(self, key: str, call: Callable[[], Awaitable[Completion]]) -> tuple[Completion, bool]:
         reply = await call()
-        self.put(key, reply)
+        if is_kept(reply):
+            self.put(key, reply)
         return reply, False
 
     async def _claim_and_call(self, key: str, call: Callable[[], Awaitable[Completion]]) -> tuple[Completion, bool]:

@@ -9,6 +9,7 @@ import hashlib
 import json
 from dataclasses import asdict
 
+from memsys.llm.outcomes import is_failed, is_withheld
 from memsys.rows import record_from
 from memsys.vocabulary import Completion
 
@@ -29,6 +30,7 @@ def written_row(key: str, reply: Completion) -> bytes:
         reply: any.
     """
     fields = asdict(reply)
+    del fields["refusal"]  # of replies that are not stored
     if not reply.tool_calls:  # only programs behind the proxy have tools
         del fields["tool_calls"]
     row = _PREFIX + key.encode() + b'", "reply": ' + json.dumps(fields, allow_nan=False).encode()
@@ -39,7 +41,7 @@ def read_row(line: bytes, key: str) -> Completion:
     """Read a row.
 
     Raises:
-        ValueError: it is no row of this key, or was altered.
+        ValueError: it is no row of this key, was altered, or holds what older versions took for a reply.
     """
     if line[-_TAIL:].startswith(_SUM) and line[-_TAIL + len(_SUM) : -3] != _checksum(line[:-_TAIL]):
         raise ValueError("its checksum is another")
@@ -48,7 +50,10 @@ def read_row(line: bytes, key: str) -> Completion:
         raise ValueError("it is no row of this key")
     if "sum" in row and not line[-_TAIL:].startswith(_SUM):
         raise ValueError("its checksum is not at its end")
-    return record_from(Completion, row.get("reply"))
+    reply = record_from(Completion, row.get("reply"))
+    if is_failed(reply.finish_reason) or is_withheld(reply.finish_reason):
+        raise ValueError(f"it holds no whole reply: finish_reason {reply.finish_reason}")
+    return reply
 
 
 def key_of_row(line: bytes) -> bytes | None:

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from time import perf_counter
 
-from memsys.errors import BackboneError
+from memsys.errors import BackboneError, BackboneUnusableError
 from memsys.llm.bounded import Bounds, parse_within
 from memsys.llm.budget import SpendingMeter
 from memsys.llm.cache import ReplyCache
@@ -14,13 +15,18 @@ from memsys.llm.contract import Reply, Role
 from memsys.llm.foreign import ForeignCall, foreign_request, foreign_role
 from memsys.llm.ledger import CallRecord
 from memsys.llm.limiter import Limiter
+from memsys.llm.outcomes import is_withheld
+from memsys.llm.refusals import ContextLengthError, PromptWithheldError, RepeatedFailureError, RequestRefusedError
 from memsys.llm.scope import CallScope, call_scope
 from memsys.llm.structured import Parsed, strip_thinking
 from memsys.llm.tokens import TokenCounter
-from memsys.llm.transport import ContextLengthError, RequestRefusedError, Sent, Transport
+from memsys.llm.transport import Sent, Transport
 from memsys.llm.wire import WireRequest, effective_temperature, make_request, read_completion
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Completion, Json
+
+#: Errors that stay what they are when the call is named in them; others are a backbone's.
+_KINDS = (BackboneUnusableError, RequestRefusedError, RepeatedFailureError)
 
 
 @dataclass(slots=True)
@@ -106,15 +112,15 @@ class BoundModel:
         request = make_request(self._shared.config, self._shared.dialect, role, prompt, seed)
         with ExitStack() as in_flight:
             answered = await self._answer(request, role, key, scope, in_flight)
-            text = strip_thinking(answered.completion.text)
+            text = _said(answered.completion)
             parsing = asyncio.ensure_future(self._parse(text, role))
             try:
                 await asyncio.shield(parsing)
             finally:  # whoever asked may be gone meanwhile, but the call was paid for
                 parsed = await parsing
-                self._book(answered, role, key, scope, attempt, parsed)
-        malformed = role.schema is not None and parsed.value is None
-        return Reply(parsed.value, text, answered.completion, malformed, parsed.repaired)
+                reply = Reply(parsed.value, text, answered.completion, _is_malformed(role, parsed), parsed.repaired)
+                self._book(answered, role, key, scope, attempt, reply)
+        return reply
 
     async def complete(self, call: ForeignCall) -> CompletedAttempt:
         """Make a call whose request another program wrote: its reply is not parsed, and no malformed one asked again.
@@ -132,7 +138,8 @@ class BoundModel:
         request = foreign_request(shared.config, shared.dialect, call, role, seed)
         with ExitStack() as in_flight:
             answered = await self._answer(request, role, call.key, scope, in_flight)
-            self._book(answered, role, call.key, scope, call.attempt, Parsed(None))
+            completion = answered.completion
+            self._book(answered, role, call.key, scope, call.attempt, Reply(None, _said(completion), completion))
         return answered
 
     async def _parse(self, text: str, role: Role) -> Parsed:
@@ -166,7 +173,7 @@ class BoundModel:
         except ContextLengthError as error:
             raise ContextLengthError(await self._explain_length(request, role, key, str(error))) from error
         except BackboneError as error:
-            kind = RequestRefusedError if isinstance(error, RequestRefusedError) else BackboneError
+            kind = next((one for one in _KINDS if isinstance(error, one)), BackboneError)
             raise kind(f"{self._where(role, key)}: {error}") from error
         return CompletedAttempt(completion, digest, cache_hit=True) if hit else made[0]
 
@@ -184,14 +191,23 @@ class BoundModel:
         Raises:
             BudgetSpentError: it may not.
         """
-        transport, meter, name = self._shared.transport, self._shared.meter, self._conversation_id
+        meter = self._shared.meter
         if meter is None:
-            return await transport.send(request.path, request.body, read_completion, affinity=name)
+            return await self._exchange(request)
         await meter.budget.begin()
         in_flight.callback(meter.budget.end)
-        sent = await transport.send(request.path, request.body, read_completion, affinity=name)
+        sent = await self._exchange(request)
         meter.spend(sent.reply.prompt_tokens, sent.reply.completion_tokens)
         return sent
+
+    async def _exchange(self, request: WireRequest) -> Sent[Completion]:
+        """Send a request. One that a filter withheld has a reply, which says so, as where the reply was withheld."""
+        transport, begun = self._shared.transport, perf_counter()
+        try:
+            return await transport.send(request.path, request.body, read_completion, affinity=self._conversation_id)
+        except PromptWithheldError as error:
+            withheld = Completion("", 0, 0, perf_counter() - begun, "content_filter", refusal=str(error))
+            return Sent(withheld, 0, "")
 
     async def _explain_length(self, request: WireRequest, role: Role, key: str, server: str) -> str:
         said = "\n".join(str(message.get("content")) for message in request.body.get("messages", ()))
@@ -210,7 +226,7 @@ class BoundModel:
         return f"role {role.name}, {key}, conversation {self._conversation_id}"
 
     def _book(
-        self, answered: CompletedAttempt, role: Role, key: str, scope: CallScope, attempt: int, parsed: Parsed
+        self, answered: CompletedAttempt, role: Role, key: str, scope: CallScope, attempt: int, reply: Reply
     ) -> None:
         """Count the attempt and write its row of the ledger."""
         shared, completion = self._shared, answered.completion
@@ -236,14 +252,24 @@ class BoundModel:
                 queue_seconds=answered.queue_seconds,
                 finish_reason=completion.finish_reason,
                 cache_hit=answered.cache_hit,
-                malformed=role.schema is not None and parsed.value is None,
-                repaired=parsed.repaired,
+                malformed=reply.malformed,
+                repaired=reply.repaired,
                 transport_retries=answered.transport_retries,
                 request_hash=answered.request_hash,
                 endpoint=answered.endpoint,
                 cached_tokens=None if answered.cache_hit else completion.cached_tokens,
+                outcome=reply.outcome,
             )
         )
+
+
+def _said(completion: Completion) -> str:
+    """What a reply says, without thinking; nothing where it was withheld, whatever had been written by then."""
+    return "" if is_withheld(completion.finish_reason) else strip_thinking(completion.text)
+
+
+def _is_malformed(role: Role, parsed: Parsed) -> bool:
+    return role.schema is not None and parsed.value is None
 
 
 def _current_scope(role: Role) -> CallScope:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from memsys.llm.correction import Correction
+from memsys.llm.outcomes import Outcome, outcome_of
 from memsys.llm.prompt import Prompt
 from memsys.llm.reading import TOLERANT, ReplyReading
 from memsys.vocabulary import Completion, Json
@@ -98,6 +99,12 @@ class Reply:
     completion: Completion
     malformed: bool = False
     repaired: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """What became of the call; see :mod:`memsys.llm.outcomes`."""
+        ended, tools = self.completion.finish_reason, bool(self.completion.tool_calls)
+        return outcome_of(self.text, ended, malformed=self.malformed, called_tools=tools)
 
 
 class LanguageModel(Protocol):

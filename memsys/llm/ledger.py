@@ -11,7 +11,8 @@ class CallRecord:
     from 0 over malformed retries, and over the equal requests that another program makes in one step;
     ``transport_retries`` counts resent requests. ``cache_hit``: the reply came from the cache, and ``seconds`` is what
     it took when it was made. ``cached_tokens``: tokens at the prompt's beginning that the server had computed for an
-    earlier request; ``None`` where it does not say, or where no request was made.
+    earlier request; ``None`` where it does not say, or where no request was made. ``outcome``: see
+    :mod:`memsys.llm.outcomes`; empty in rows of older versions.
     """
 
     conversation_id: str
@@ -32,3 +33,4 @@ class CallRecord:
     request_hash: str
     endpoint: str
     cached_tokens: int | None = None
+    outcome: str = ""

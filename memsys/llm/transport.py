@@ -10,7 +10,7 @@ import logging
 import os
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Generic, TypeVar
@@ -23,8 +23,9 @@ from memsys.llm.config import BackboneConfig
 from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Endpoint, Engine, OtherServerError
 from memsys.llm.engines.openai import OTHERWISE
+from memsys.llm.refusals import RepeatedFailureError, StatedError, TransientServerError, refusal, stated_error
 from memsys.llm.wire import MalformedReplyError
-from memsys.retrying import LONGEST_PAUSE, RETRIED_STATUS, pause_before
+from memsys.retrying import LONGEST_PAUSE, pause_before
 from memsys.vocabulary import Json
 
 logger = logging.getLogger(__name__)
@@ -38,30 +39,9 @@ _LONGEST_MESSAGE = 600
 _CONNECT_SECONDS = 30.0
 #: Seconds; below the 5 after which uvicorn and llama.cpp close an idle connection, else a request can meet the close.
 _KEEP_ALIVE = 4.0
-#: Statuses that speak of the request itself, not of a key, an address or a server that is busy.
-_FAULT_OF_REQUEST = frozenset({400, 409, 413, 415, 422})
-#: With these llama.cpp says of a request that it is wrong, and gives it the status of a server that is.
-_FAULT_WORDS = ("failed to parse tools", "failed to parse messages")
-_CONTEXT_WORDS = ("context length", "context size", "context window", "maximum model length", "max_model_len")
 
 
-class ContextLengthError(BackboneError):
-    """The server says that prompt and reply do not fit into the model's context."""
-
-
-class RequestRefusedError(BackboneError):
-    """The server says that the request itself is wrong: no other attempt and no other server would take it."""
-
-
-class _TransientServerError(Exception):
-    """A failure on the way: the request is sent again. ``pause``: seconds the server asks to wait."""
-
-    def __init__(self, what: str, pause: float = 0.0) -> None:
-        super().__init__(what)
-        self.pause = pause
-
-
-class _ConnectionLostError(_TransientServerError):
+class _ConnectionLostError(TransientServerError):
     """Nobody answers at the endpoint: the engine is asked to look after its server."""
 
 
@@ -125,6 +105,8 @@ class Transport:
 
         Raises:
             BackboneError: the server refused, or failed more often than ``transport_retries`` allows.
+            PromptWithheldError: a filter of the server withheld the prompt, or the reply to it.
+            BackboneUnusableError: no request of this run would be taken.
             OtherServerError: another server stands in the place of ours.
         """
         retries, endpoint = 0, None
@@ -135,7 +117,7 @@ class Transport:
                 await self._check_server()
                 payload, seconds = await self._post(endpoint, path, body)
                 return Sent(read(payload, seconds), retries, self._endpoints.label(endpoint))
-            except (_TransientServerError, MalformedReplyError) as error:
+            except (TransientServerError, MalformedReplyError) as error:
                 failure = error
             finally:
                 self._endpoints.give_back(endpoint)
@@ -157,17 +139,19 @@ class Transport:
         except aiohttp.ConnectionTimeoutError as error:
             raise _ConnectionLostError(f"no connection within {_CONNECT_SECONDS:.0f} s") from error
         except TimeoutError as error:
-            raise _TransientServerError(f"no reply within {self._config.timeout_s} s (backbone.timeout_s)") from error
+            raise TransientServerError(f"no reply within {self._config.timeout_s} s (backbone.timeout_s)") from error
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
             raise _ConnectionLostError(f"{type(error).__name__}: {error}") from error
         except aiohttp.ClientError as error:
-            raise _TransientServerError(f"{type(error).__name__}: {error}") from error
+            raise TransientServerError(f"{type(error).__name__}: {error}") from error
         seconds = perf_counter() - begun
         payload = _payload(text)
-        if response.status != 200:
-            raise _refusal(response.status, response.headers.get("Retry-After"), _message(payload, text, endpoint))
+        stated = stated_error(payload)
+        if response.status != 200 or stated is not None:
+            pause = _pause(response.headers.get("Retry-After"))
+            raise refusal(response.status, pause, _without_key(stated or _unstated(payload, text), endpoint))
         if payload is None:
-            raise _TransientServerError("the reply is not JSON")
+            raise TransientServerError("the reply is not JSON")
         return payload, seconds
 
     async def _after_failure(self, failure: Exception, endpoint: Endpoint, retries: int, known: int) -> None:
@@ -179,12 +163,12 @@ class Transport:
             if repair:
                 self._lost = self._lost or str(failure)
         if retries >= self._config.transport_retries:
-            raise BackboneError(
+            raise _lasting(failure)(
                 f"backbone {self._config.name} ({label}, {endpoint.base_url}) failed {retries + 1} times, last: "
                 f"{failure}{repair}; see that the server runs and answers, then start the run again: it resumes"
             ) from failure
         logger.info("%s: %s; sending again (%d of %d)", label, failure, retries + 1, self._config.transport_retries)
-        asked = failure.pause if isinstance(failure, _TransientServerError) else 0.0
+        asked = failure.pause if isinstance(failure, TransientServerError) else 0.0
         pause = pause_before(retries, self._config.backoff_s) * random.uniform(0.5, 1.0)
         await asyncio.sleep(max(pause, min(asked, 2 * LONGEST_PAUSE)))
 
@@ -228,6 +212,12 @@ class Transport:
             return ""
 
 
+def _lasting(failure: Exception) -> type[BackboneError]:
+    """The error of a failure that has stayed: of a server that is there and not busy, one of this request alone."""
+    away = isinstance(failure, _ConnectionLostError) or (isinstance(failure, TransientServerError) and failure.busy)
+    return BackboneError if away else RepeatedFailureError
+
+
 def _authorization(endpoint: Endpoint) -> Mapping[str, str]:
     """The key, read from the environment for each request and kept nowhere."""
     return bearer(endpoint.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
@@ -240,24 +230,19 @@ def _payload(text: bytes) -> Any:
         return None
 
 
-def _message(payload: Any, text: bytes, endpoint: Endpoint) -> str:
-    """The server's own words, without the key if it quotes it."""
-    error = payload.get("error", payload.get("message", payload)) if isinstance(payload, dict) else None
-    found = error.get("message", error) if isinstance(error, dict) else error
-    message = str(found if found is not None else text.decode("utf-8", "replace"))
+def _unstated(payload: Any, text: bytes) -> StatedError:
+    """The error of a body that names none: its message, or all of it."""
+    message = payload.get("message", payload) if isinstance(payload, dict) else None
+    return StatedError(str(message if message is not None else text.decode("utf-8", "replace")))
+
+
+def _without_key(error: StatedError, endpoint: Endpoint) -> StatedError:
+    """The error without the key, if the server quotes it."""
     key = os.environ.get(endpoint.api_key_env or "", "").strip()
-    return redacted(message.replace(key, MASK) if key else message)[:_LONGEST_MESSAGE]
+    message = error.message.replace(key, MASK) if key else error.message
+    return replace(error, message=redacted(message)[:_LONGEST_MESSAGE])
 
 
-def _refusal(status: int, retry_after: str | None, message: str) -> Exception:
-    """The error of a status that is not 200."""
-    lowered = message.lower()
-    at_fault = status in _FAULT_OF_REQUEST or (status == 500 and lowered.startswith(_FAULT_WORDS))
-    if not at_fault and (status in RETRIED_STATUS or status > 500):
-        asked = (retry_after or "").strip()
-        pause = float(asked) if asked.isascii() and asked.isdigit() and len(asked) < _LONGEST_NUMBER else 0.0
-        return _TransientServerError(f"status {status}: {message}", pause)
-    if status in (400, 413, 422) and any(word in lowered for word in _CONTEXT_WORDS):
-        return ContextLengthError(message)
-    kind = RequestRefusedError if at_fault else BackboneError
-    return kind(f"the server refused the request with status {status}: {message}")
+def _pause(retry_after: str | None) -> float:
+    asked = (retry_after or "").strip()
+    return float(asked) if asked.isascii() and asked.isdigit() and len(asked) < _LONGEST_NUMBER else 0.0

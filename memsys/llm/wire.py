@@ -13,6 +13,7 @@ from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Role
 from memsys.llm.gbnf import SPACINGS, Spacing, no_spacing
+from memsys.llm.outcomes import is_failed, is_withheld
 from memsys.llm.sampling import SAMPLING_FIELDS
 from memsys.llm.structured import clean
 from memsys.llm.values import finite
@@ -24,6 +25,10 @@ _LLAMACPP_NAMES = {"repetition_penalty": "repeat_penalty"}
 _MOST_TOKENS = 2**53
 #: Characters of the reason for which a reply ended; the protocol's words for it have at most 14.
 _REASON_CHARS = 40
+_REPLIES_WITHOUT_TEXT = ("tool_calls", "reasoning_content", "reasoning", "refusal")
+#: Where a choice says why it ended: the protocol's field first, then the provider's own word that OpenRouter hands on,
+#: and Anthropic's.
+_REASONS = ("finish_reason", "native_finish_reason", "stop_reason")
 
 
 class MalformedReplyError(Exception):
@@ -147,8 +152,8 @@ def read_completion(payload: Any, seconds: float) -> Completion:
     try:
         choice = payload["choices"][0]
         usage = payload["usage"]
-        text = _text(choice)
-        finish_reason = clean(str(choice.get("finish_reason") or ""))[:_REASON_CHARS]
+        finish_reason = _finish_reason(choice)
+        text = _text(choice, finish_reason)
         logprobs = _logprobs(choice.get("logprobs"))
         prompt_tokens, completion_tokens = _count(usage["prompt_tokens"]), _count(usage.get("completion_tokens", 0))
         cached_tokens = _cached_tokens(usage)
@@ -156,8 +161,18 @@ def read_completion(payload: Any, seconds: float) -> Completion:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         what = f"it lacks {error}" if isinstance(error, KeyError) else "its shape is unknown"
         raise MalformedReplyError(f"the reply is no completion: {what}") from error
+    if is_failed(finish_reason):
+        raise MalformedReplyError(f"the server broke off its reply (finish_reason {finish_reason})")
     return Completion(
-        clean(text), prompt_tokens, completion_tokens, seconds, finish_reason, logprobs, cached_tokens, tool_calls
+        clean(text),
+        prompt_tokens,
+        completion_tokens,
+        seconds,
+        finish_reason,
+        logprobs,
+        cached_tokens,
+        tool_calls,
+        _declined(choice),
     )
 
 
@@ -174,13 +189,31 @@ def _tool_calls(choice: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
     return tuple({"name": clean(one["name"]), "arguments": clean(one.get("arguments") or "{}")} for one in called)
 
 
-def _text(choice: Mapping[str, Any]) -> str:
-    """Text of a choice. A model that only thought, called a tool or refused did reply: with nothing, or its refusal."""
-    message = choice.get("message", choice)
-    text = message.get("content", message.get("text"))
-    if text is None and message.get("refusal"):
-        text = message["refusal"]
-    if text is None and any(message.get(name) for name in ("tool_calls", "reasoning_content", "reasoning")):
+def _finish_reason(choice: Mapping[str, Any]) -> str:
+    """Why a choice ended; where a refusal or another field says that it was withheld, that."""
+    named = [clean(str(choice.get(name) or ""))[:_REASON_CHARS] for name in _REASONS]
+    declined = ["refusal"] if _declined(choice) and not _spoken(choice) else []
+    return next((one for one in (*named, *declined) if is_withheld(one)), named[0])
+
+
+def _declined(choice: Mapping[str, Any]) -> str:
+    """The model's own words for declining, which structured outputs put beside the text."""
+    return clean(str((choice.get("message") or {}).get("refusal") or ""))
+
+
+def _spoken(choice: Mapping[str, Any]) -> Any:
+    message = choice.get("message") or choice
+    return message.get("content", message.get("text"))
+
+
+def _text(choice: Mapping[str, Any], finish_reason: str) -> str:
+    """Text of a choice. A model that thought, called a tool, declined, or came to an end did reply: with nothing.
+
+    Raises:
+        KeyError: it holds neither text nor anything that says that it is whole.
+    """
+    text, message = _spoken(choice), choice.get("message") or {}
+    if text is None and (finish_reason or any(message.get(name) for name in _REPLIES_WITHOUT_TEXT)):
         text = ""
     if not isinstance(text, str):
         raise KeyError("text")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from memsys.errors import BudgetSpentError, MemsysError
-from memsys.llm.transport import ContextLengthError, RequestRefusedError
+from memsys.llm.refusals import ContextLengthError, RequestRefusedError
 from memsys.vocabulary import Json
 
 #: Tells OpenAI's clients not to send a request again: what can be mended by that was tried here already.

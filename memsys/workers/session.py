@@ -18,8 +18,8 @@ from memsys.errors import WorkerError
 from memsys.llm.client import CompletedAttempt
 from memsys.llm.contract import LanguageModel
 from memsys.llm.foreign import ForeignCall, complete
+from memsys.llm.refusals import RequestRefusedError
 from memsys.llm.scope import CallScope, call_scope
-from memsys.llm.transport import RequestRefusedError
 from memsys.protocol import Parts
 from memsys.proxy.clients import ProxyScope
 from memsys.proxy.server import ProxyParts, ProxyServer, ProxySettings

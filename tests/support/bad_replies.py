@@ -170,7 +170,7 @@ BAD_REPLIES: dict[str, BadReply] = {
     "thinking_never_closed": BadReply(text=lambda text: f"<think>I should reply {text}", no_object=True),
     "many_lines": BadReply(text=lambda _: "1.\n- a: b\n" * 20_000),
     # what a server wraps it in
-    "null_content": BadReply(payload=_null_content, no_reply=True),
+    "null_content": BadReply(payload=_null_content, no_object=True),
     "missing_choices": BadReply(payload=lambda payload: {"id": "1", "usage": payload["usage"]}, no_reply=True),
     "empty_choices": BadReply(payload=lambda payload: payload | {"choices": []}, no_reply=True),
     "payload_is_a_list": BadReply(payload=lambda payload: [payload], no_reply=True),

@@ -40,7 +40,6 @@ FAILURES = (
     "context",
     "garbage",
     "empty_choices",
-    "no_content",
     "hang",
     "drop",
     "truncate",
@@ -62,6 +61,7 @@ class StubState:
     failures: deque[str] = field(default_factory=deque)
     every: str = ""  # the failure of every request without one of its own
     replies: Callable[[Mapping[str, Any]], str | Mapping[str, Any] | None] | None = None  # a text, or a chat message
+    bodies: Callable[[Mapping[str, Any]], tuple[int, Any] | None] | None = None  # status and body; None: as usual
     requests: list[dict[str, Any]] = field(default_factory=list)
     keep_requests: bool = True
     held: list[Callable[[], None]] | None = None  # answers that wait for StubServer.answer_held; None: none waits
@@ -245,10 +245,8 @@ class _Connection(asyncio.Protocol):
             self._send(400, _CONTEXT_ERROR)
         elif failure == "empty_choices":
             self._send(200, {"choices": []})
-        elif failure == "no_content":
-            reply = completion(request, "", state.model, truncated=False)
-            reply["choices"][0].update({"message": {"role": "assistant", "content": None}, "text": None})
-            self._send(200, reply)
+        elif state.bodies is not None and (whole := state.bodies(request)) is not None:
+            self._send(*whole)
         else:
             text = state.replies(request) if state.replies else None
             if isinstance(text, Mapping):

@@ -17,7 +17,7 @@ import pytest
 from memsys.errors import BackboneError, MemsysError
 from memsys.llm.cache import ReplyCache
 from memsys.llm.cache_claims import CallClaims
-from memsys.llm.transport import ContextLengthError
+from memsys.llm.refusals import ContextLengthError
 from memsys.vocabulary import Completion, TokenLogprob
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -231,7 +231,7 @@ import sys
 from pathlib import Path
 from memsys.llm.cache import ReplyCache
 from memsys.llm.cache_claims import CallClaims
-from memsys.llm.transport import ContextLengthError
+from memsys.llm.refusals import ContextLengthError
 from memsys.vocabulary import Completion
 cache, start, count = ReplyCache(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
 print("open", flush=True)
@@ -286,7 +286,7 @@ import asyncio, sys
 from pathlib import Path
 from memsys.llm.cache import ReplyCache
 from memsys.llm.cache_claims import CallClaims
-from memsys.llm.transport import ContextLengthError
+from memsys.llm.refusals import ContextLengthError
 from memsys.vocabulary import Completion
 
 name, folder, keys = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])

@@ -88,7 +88,7 @@ def test_a_reply_and_its_row(server: StubServer, tmp_path: Path) -> None:
         conversation_id="c1", phase="prepare", role="analyse", key="t1", item="u1", attempt=0,
         prompt_tokens=2, completion_tokens=reply.completion.completion_tokens, seconds=0.0, queue_seconds=0.0,
         finish_reason="stop", cache_hit=False, malformed=False, repaired=False, transport_retries=0,
-        request_hash=record.request_hash, endpoint="vllm-0",
+        request_hash=record.request_hash, endpoint="vllm-0", outcome="answered",
     )  # fmt: skip
     assert 0 < record.seconds < 5 and len(record.request_hash) == 64
     (request,) = server.state.requests
@@ -407,7 +407,8 @@ def test_log_probabilities_in_every_shape(logprobs: dict[str, Any], text: dict[s
     [
         ({"content": ""}, ""),
         ({"content": None, "reasoning_content": "thought until the end"}, ""),
-        ({"content": None, "refusal": "I will not."}, "I will not."),
+        ({"content": None}, ""),
+        ({"content": None, "refusal": "I will not."}, ""),
         ({"content": "half \ud83d"}, "half \ufffd"),
     ],
 )

@@ -15,6 +15,7 @@ from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Endpoint, OtherServerError
 from memsys.llm.engines.openai import OpenAIEngineConfig
 from memsys.llm.ledger import CallRecord
+from memsys.llm.refusals import StatedError, refusal, stated_error
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
 from tests.support.stub_server import StubServer, stub
 
@@ -47,7 +48,7 @@ def ask(
     return reply, records[-1]
 
 
-@pytest.mark.parametrize("failure", ["500", "429", "garbage", "empty_choices", "no_content", "drop"])
+@pytest.mark.parametrize("failure", ["500", "429", "garbage", "empty_choices", "drop"])
 def test_what_fails_on_the_way_is_sent_again(server: StubServer, tmp_path: Path, failure: str) -> None:
     undisturbed, _ = ask(server, tmp_path)
     server.fail(failure, failure)
@@ -65,7 +66,6 @@ def test_what_fails_on_the_way_is_sent_again(server: StubServer, tmp_path: Path,
         ("500", "status 500: stub failure 500"),
         ("garbage", "not JSON"),
         ("empty_choices", "no completion"),
-        ("no_content", "no completion: it lacks 'text'"),
         ("drop", "ServerDisconnectedError"),
     ],
 )
@@ -259,9 +259,9 @@ def test_a_dead_endpoint_does_not_draw_every_resend(tmp_path: Path) -> None:
     ("status", "retry_after", "pause"), [(429, "3", 3.0), (503, None, 0.0), (529, "soon", 0.0), (404, "3", None)]
 )
 def test_a_busy_server_says_how_long_to_wait(status: int, retry_after: str | None, pause: float | None) -> None:
-    from memsys.llm.transport import _refusal
+    from memsys.llm.transport import _pause
 
-    error = _refusal(status, retry_after, "busy")
+    error = refusal(status, _pause(retry_after), StatedError("busy"))
     assert getattr(error, "pause", None) == pause and isinstance(error, BackboneError) == (pause is None)
 
 
@@ -302,12 +302,12 @@ def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
 def test_a_key_that_the_server_quotes_is_masked(
     server: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memsys.llm.transport import _message
+    from memsys.llm.transport import _without_key
 
     monkeypatch.setenv("STUB_KEY", KEY)
     endpoint = Endpoint(server.url, "m", "STUB_KEY")
-    payload = {"error": {"message": f"Incorrect API key provided: {KEY}."}}
-    assert _message(payload, b"", endpoint) == "Incorrect API key provided: ***."
+    stated = stated_error({"error": {"message": f"Incorrect API key provided: {KEY}."}})
+    assert stated is not None and _without_key(stated, endpoint).message == "Incorrect API key provided: ***."
 
 
 def hosted(**changes: Any) -> OpenAIEngineConfig:

@@ -18,8 +18,8 @@ from eval.runs.rundir import RunDirectory
 from memsys.embedding.contract import Vectors
 from memsys.errors import BackboneError
 from memsys.llm.contract import Reply, Role
+from memsys.llm.refusals import RequestRefusedError
 from memsys.llm.scope import call_scope
-from memsys.llm.transport import RequestRefusedError
 from memsys.protocol import BaseMemory, Parts
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Completion, Conversation, Hit, Question, Reference, Retrieval, Sample, Turn, Unit
