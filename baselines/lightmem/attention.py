@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from baselines.pruned.compressor import CompressorSettings
 from memsys.errors import AssetError
+from memsys.extras import need_package
 
 Matrix = NDArray[np.float64]
 
@@ -112,6 +113,7 @@ def load(settings: CompressorSettings, layers: Sequence[int]) -> AttentionEncode
 
 @lru_cache(maxsize=2)
 def _encoder(folder: str, source: str, layers: tuple[int, ...]) -> AttentionEncoder:
+    need_package("transformers", "torch", "memory.segment.peaks=attention")
     from transformers import AutoModel, AutoTokenizer
 
     try:

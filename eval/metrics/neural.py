@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from memsys.assets.paths import models_dir
 from memsys.errors import ScoringError
+from memsys.extras import need_package
 from memsys.vocabulary import Json
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class BertScorer:
     """
 
     def __init__(self, model: str, layers: int | None = None, rescaled: bool = False, batch_size: int = 64) -> None:
+        need_package("transformers", "metrics", "BERTScore")
         from transformers import AutoModel, AutoTokenizer
 
         self._name = model
@@ -182,6 +184,7 @@ class SentenceScorer:
     """
 
     def __init__(self, model: str, batch_size: int = 64) -> None:
+        need_package("sentence_transformers", "metrics", "the cosine of sentence embeddings")
         from sentence_transformers import SentenceTransformer
 
         self._name = model

@@ -5,17 +5,17 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from memsys.assets.paths import ROOT, is_installed
 from memsys.cores import usable_cores
+from memsys.extras import installed_version
 from memsys.vocabulary import Json
 
 #: Packages whose version can move a number.
 PACKAGES = (
-    "bert-score", "faiss-cpu", "faiss-gpu", "hydra-core", "json-repair", "memsys", "nltk", "numpy", "rouge-score",
-    "scikit-learn", "scipy", "sentence-transformers", "torch", "transformers", "xllamacpp",
+    "bert-score", "faiss-cpu", "faiss-gpu", "hydra-core", "json-repair", "memsys", "nltk", "numpy", "onnxruntime",
+    "rouge-score", "scikit-learn", "scipy", "sentence-transformers", "tokenizers", "torch", "transformers", "xllamacpp",
 )  # fmt: skip
 
 
@@ -38,13 +38,8 @@ def commit() -> Mapping[str, Json]:
 
 def packages() -> Mapping[str, str]:
     """Installed versions of the packages that can move a number."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    found = {name: installed_version(name) for name in PACKAGES}
+    return {name: each for name, each in found.items() if each is not None}
 
 
 def _cpu_model() -> str:

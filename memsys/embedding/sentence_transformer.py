@@ -1,12 +1,12 @@
 """Sentence-transformers models, loaded from the local models folder and never from the network.
 
-BERT with mean pooling (all-MiniLM-L6-v2) is computed by :mod:`memsys.embedding.bert`, which starts in a quarter of the
-CPU seconds and gives the same bits; any other model by sentence-transformers.
+BERT with mean pooling (all-MiniLM-L6-v2) is computed on the CPU by :mod:`memsys.embedding.bert`, without torch; any
+other model, and any on a GPU, by sentence-transformers.
 
-Vectors do not depend on the batch. Matrix kernels pick other code paths for other shapes, which moves components by up
-to 2e-7 between a text alone and the same text in a batch: enough to turn a near-tie around in one of some thousand
-searches. Padding every batch to a multiple of ``pad_to_multiple_of`` tokens removes it. With 16, all-MiniLM-L6-v2 gives
-the same bits for any batch on x86 CPUs (``tests/unit/test_embedding_model.py`` checks it); 8 does not.
+Vectors do not depend on the batch. There each text is computed alone. In sentence-transformers, matrix kernels pick
+other code paths for other shapes, which moves components by up to 2e-7 between a text alone and the same text in a
+batch: enough to turn a near-tie around in one of some thousand searches. Padding every batch to a multiple of
+``pad_to_multiple_of`` tokens removes it (with 16, on x86 CPUs; 8 does not).
 """
 
 import logging
@@ -14,8 +14,9 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -27,9 +28,7 @@ from memsys.embedding.contract import Vectors
 from memsys.embedding.store import fingerprint
 from memsys.embedding.windows import WordPieceWindows
 from memsys.errors import AssetError, ConfigError
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from memsys.extras import need_package
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -44,14 +43,14 @@ class SentenceTransformerConfig:
         name: recorded in the run.
         model: folder under the models folder.
         dimension: length of a vector; checked against the model.
-        device: ``auto`` takes CUDA where it is there.
+        device: ``auto`` takes CUDA where torch is installed and finds it.
         max_batch: texts per call of the model.
         max_word_pieces: longer texts are cut here and counted.
-        pad_to_multiple_of: see the module's text.
+        pad_to_multiple_of: of batches in sentence-transformers; see the module's text.
         cache_entries: vectors kept in memory (all-MiniLM-L6-v2: 1.5 KiB each).
-        threads: torch threads on the CPU; ``None`` takes half of the cores, because the backbone and the event loop run
+        threads: threads on the CPU; ``None`` takes half of the cores, because the backbone and the event loop run
             beside it: with a thread for every core, encoding on busy cores takes several times as long. Where
-            ``OMP_NUM_THREADS`` says less, as in the cells of a local sweep, that is taken. Process-wide.
+            ``OMP_NUM_THREADS`` says less, as in the cells of a local sweep, that is taken.
     """
 
     name: str
@@ -118,7 +117,7 @@ class _LocalModel:
 
     def __init__(self, config: SentenceTransformerConfig) -> None:
         self._config = config
-        self._model: _PlainBert | _Library | None = None
+        self._model: _Bert | _Library | None = None
         self.truncated = 0
 
     def load(self) -> float:
@@ -144,7 +143,7 @@ class _LocalModel:
         assert self._model is not None
         vectors, cut = self._model(texts)
         self._count_truncated(cut)
-        return np.ascontiguousarray(vectors.cpu().numpy(), dtype=np.float32)
+        return vectors
 
     def kept_in(self, folder: Path) -> Path | None:
         """Where in a folder the vectors of this model on this processor are kept; ``None`` on a GPU.
@@ -173,13 +172,13 @@ class _LocalModel:
             _log.warning("a text longer than %d word pieces was cut before embedding; further ones are counted", limit)
         self.truncated += cut
 
-    def _load(self) -> "_PlainBert | _Library":
+    def _load(self) -> "_Bert | _Library":
         folder = self._folder()  # a missing model is reported before seconds of imports
-        import torch
-
-        torch.set_num_threads(self._threads())
-        kind = _PlainBert if is_mean_pooled_bert(folder) else _Library
-        model = kind(folder, self._device(), self._config)
+        device = self._device()
+        if device == "cpu" and is_mean_pooled_bert(folder):
+            model: _Bert | _Library = _Bert(folder, self._config, self._threads())
+        else:
+            model = _Library(folder, device, self._config, self._threads())
         if model.dimension != self._config.dimension:
             raise ConfigError(
                 f"embedder.dimension={self._config.dimension}, but {self._config.model} has {model.dimension}; "
@@ -193,36 +192,44 @@ class _LocalModel:
             raise AssetError(f"embedding model {folder} is not there; run `memsys models` or set MEMSYS_MODELS")
         return folder
 
-    def _device(self) -> str:
+    def _device(self) -> Literal["cpu", "cuda"]:
+        asked = self._config.device
+        if asked == "cpu" or (asked == "auto" and not (_sees_gpu() and find_spec("torch"))):
+            return "cpu"
+        need_package("torch", "torch", "embedder.device=cuda")
         import torch
 
-        has_cuda = torch.cuda.is_available()
-        if self._config.device == "cuda" and not has_cuda:
+        if torch.cuda.is_available():
+            return "cuda"
+        if asked == "cuda":
             raise ConfigError("embedder.device=cuda, but torch sees no CUDA device; use auto or cpu")
-        return "cpu" if self._config.device == "cpu" or not has_cuda else "cuda"
+        return "cpu"
 
 
-class _PlainBert:
+class _Bert:
     """A model that :mod:`memsys.embedding.bert` computes."""
 
-    def __init__(self, folder: Path, device: str, config: SentenceTransformerConfig) -> None:
-        self._tokenize = BertTokenizer(folder, config.max_word_pieces, config.pad_to_multiple_of)
-        self._encoder = BertEncoder(folder, device)
+    def __init__(self, folder: Path, config: SentenceTransformerConfig, threads: int) -> None:
+        self._tokenize = BertTokenizer(folder, config.max_word_pieces)
+        self._encoder = BertEncoder(folder, threads)
         self.dimension = self._encoder.dimension
 
-    def __call__(self, texts: Sequence[str]) -> "tuple[Tensor, int]":
+    def __call__(self, texts: Sequence[str]) -> tuple[Vectors, int]:
         """Vectors of a batch, and how many of its texts were cut."""
-        batch = self._tokenize(texts)
-        return self._encoder(batch), batch.cut
+        tokenized = self._tokenize(texts)
+        return self._encoder(tokenized), tokenized.cut
 
 
 class _Library:
     """A model that sentence-transformers computes."""
 
-    def __init__(self, folder: Path, device: str, config: SentenceTransformerConfig) -> None:
+    def __init__(self, folder: Path, device: str, config: SentenceTransformerConfig, threads: int) -> None:
+        need_package("sentence_transformers", "torch", f"embedder {config.name}")
+        import torch
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as transformers_logging
 
+        torch.set_num_threads(threads)
         quieten: Any = transformers_logging.disable_progress_bar
         quieten()  # loading six layers is no progress worth a bar
         self._model: Any = SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
@@ -235,7 +242,7 @@ class _Library:
         }
         self.dimension = self._model.get_embedding_dimension()
 
-    def __call__(self, texts: Sequence[str]) -> "tuple[Tensor, int]":
+    def __call__(self, texts: Sequence[str]) -> tuple[Vectors, int]:
         """Vectors of a batch, and how many of its texts were cut."""
         import torch
 
@@ -243,7 +250,8 @@ class _Library:
         with torch.inference_mode():
             features = {key: value.to(self._model.device) for key, value in tokens.items()}
             vectors = torch.nn.functional.normalize(self._model(features)["sentence_embedding"].float(), dim=1)
-        return vectors, sum(1 for each in tokens.encodings if each.overflowing)
+        rows = np.ascontiguousarray(vectors.cpu().numpy(), dtype=np.float32)
+        return rows, sum(1 for each in tokens.encodings if each.overflowing)
 
 
 def _sees_gpu() -> bool:

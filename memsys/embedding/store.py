@@ -11,7 +11,6 @@ import json
 import logging
 import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from memsys.assets.checksums import remembered_sha256
 from memsys.embedding.contract import Vectors
+from memsys.extras import installed_version
 from memsys.segments import segment_name
 
 _log = logging.getLogger(__name__)
@@ -136,13 +136,14 @@ def fingerprint(settings: Mapping[str, Any], folder: Path | None = None) -> str:
 
     Args:
         settings: that the vectors depend on.
-        folder: of a model that is computed here; its files, the version of torch and the processor then count too.
+        folder: of a model that is computed here; its files, the libraries' versions and the processor then count too.
     """
     parts: dict[str, Any] = dict(settings)
     if folder is not None:
         files = sorted(file for file in folder.rglob("*") if file.is_file() and file.suffix != ".md")
         parts["files"] = {str(file.relative_to(folder)): remembered_sha256(file) for file in files}
-        parts["torch"], parts["processor"] = version("torch"), _processor()
+        parts["libraries"] = {name: installed_version(name) for name in ("onnxruntime", "torch")}
+        parts["processor"] = _processor()
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 

@@ -361,7 +361,7 @@ class _GpuCopy:
         if not hasattr(faiss, "StandardGpuResources") or faiss.get_num_gpus() == 0:
             raise ConfigError(
                 "index device gpu: this FAISS has no GPU support or sees no GPU; install the extra "
-                "memsys[faiss-gpu] in place of faiss-cpu, or use device cpu"
+                "memsys[gpu] in place of faiss-cpu, or use device cpu"
             )
         self._resources: Any = faiss.StandardGpuResources()
         self._index: Any = None

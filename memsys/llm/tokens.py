@@ -8,6 +8,7 @@ from typing import Any
 
 from memsys.assets.paths import models_dir
 from memsys.errors import ConfigError
+from memsys.extras import need_package
 from memsys.llm.config import BackboneConfig
 from memsys.llm.transport import Transport
 from memsys.llm.wire import MalformedReplyError
@@ -73,6 +74,7 @@ def _read_count(payload: Any, seconds: float) -> int:
 
 
 def _load_tokenizer(name: str) -> Any:
+    need_package("transformers", "torch", "backbone.token_counter=transformers:...")
     from transformers import AutoTokenizer
 
     folder = models_dir() / name

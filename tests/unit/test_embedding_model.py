@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 from memsys.assets.paths import models_dir
 from memsys.embedding import sentence_transformer
-from memsys.embedding.bert import is_mean_pooled_bert
+from memsys.embedding.bert import BertEncoder, is_mean_pooled_bert
 from memsys.embedding.sentence_transformer import SentenceTransformerConfig, _LocalModel
 from memsys.errors import AssetError, ConfigError
 
@@ -65,7 +67,7 @@ def test_kept_vectors_are_read_to_the_bit_without_the_model(tmp_path: Path) -> N
 
 @needs_model
 @pytest.mark.real_model
-def test_vectors_are_those_of_the_library_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_are_those_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of one length and of several, of cut texts, an empty one, and characters without a word piece."""
     odd = ["", "\x00 \u200b", "é 中文 🙂 naïve", "River, river; RIVER!", "w" * 300, "long text " * 200]
     batches = [TEXTS[:1], TEXTS[:8], ["same length"] * 4, TEXTS[16:], odd]
@@ -74,8 +76,47 @@ def test_vectors_are_those_of_the_library_to_the_bit(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sentence_transformer, "is_mean_pooled_bert", lambda folder: False)
     library = _LocalModel(MINILM)
     for batch, vectors in zip(batches, ours, strict=True):
-        assert np.array_equal(vectors, library.encode(batch))
+        assert np.abs(vectors - library.encode(batch)).max() < 1e-6
     assert library.truncated == plain.truncated == 1
+
+
+@needs_model
+@pytest.mark.real_model
+def test_vectors_do_not_depend_on_the_number_of_threads() -> None:
+    one, three = (_LocalModel(replace(MINILM, threads=number)) for number in (1, 3))
+    assert np.array_equal(one.encode(TEXTS), three.encode(TEXTS))
+
+
+@needs_model
+@pytest.mark.real_model
+def test_the_default_embedder_imports_neither_torch_nor_transformers() -> None:
+    code = (
+        "import asyncio, sys; from tests.unit.test_embedding_model import MINILM; "
+        "asyncio.run(MINILM.build().embed(['river'])); "
+        "sys.exit(', '.join(sorted({'torch', 'transformers', 'sentence_transformers'} & set(sys.modules))) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@needs_model
+def test_weights_that_do_not_fit_are_one_message(tmp_path: Path) -> None:
+    source = models_dir() / MINILM.model
+    for name in ("tokenizer.json", "model.safetensors"):
+        (tmp_path / name).symlink_to(source / name)
+    config = json.loads((source / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 7}))
+    with pytest.raises(AssetError, match=r"model\.safetensors does not fit .*encoder\.layer\.6"):
+        BertEncoder(tmp_path, 1)
+    (tmp_path / "config.json").write_text(json.dumps({**config, "hidden_size": 512}))
+    with pytest.raises(AssetError, match=r"model\.safetensors does not fit .*fetch it again"):
+        BertEncoder(tmp_path, 1)
+    whole = (source / "model.safetensors").read_bytes()
+    (tmp_path / "model.safetensors").unlink()
+    (tmp_path / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(AssetError, match=r"model\.safetensors does not fit .*fetch it again"):
+        BertEncoder(tmp_path, 1)
 
 
 @needs_model

@@ -207,7 +207,7 @@ def test_texts_longer_than_a_model_reads_are_refused(tmp_path: Path) -> None:
     """A text beyond the model's positions ended in a traceback of torch's."""
     (tmp_path / "config.json").write_text('{"max_position_embeddings": 512}')
     with pytest.raises(ConfigError, match=r"embedder\.max_word_pieces=513, but .* reads 512 at most"):
-        BertTokenizer(tmp_path, 513, 16)
+        BertTokenizer(tmp_path, 513)
 
 
 def test_a_backbone_needs_an_engine() -> None:
