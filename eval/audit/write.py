@@ -16,7 +16,7 @@ from eval.audit.stored import rows_of
 from eval.audit.wording import METRIC_NAMES
 from eval.cli.escaping import csv_row
 from eval.judge.people import stored_figures
-from eval.plots.figures import STYLE, write_figure
+from eval.plots.figures import STYLE, load_pyplot, write_figure
 from eval.runs.files import write_atomic
 from eval.scoring.inference import ONE_CONVERSATION
 from eval.tables.plain import PlainTable
@@ -101,14 +101,10 @@ def _cells(row: Row) -> list[str]:
 
 def _figures(tables: Mapping[str, Sequence[Row]], config: AuditConfig, out: Path) -> None:
     """Judge against F1 with the length of answers, and agreement with people by metric."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt = load_pyplot()
     points = [row for row in board(tables["leaderboard"], config, "locomo") if JUDGE in row]
     people = [row for row in tables.get("people", ()) if row["category"] == "1-4"]
-    with mpl.rc_context(STYLE):
+    with plt.rc_context(STYLE):
         figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
         x, y, words = ([float(str(row[name])) for row in points] for name in ("lead", JUDGE, "median_words"))
         left.scatter(x, y, s=[12 + 4 * length for length in words], alpha=0.5)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from eval.cli.terminal import console, say
@@ -50,7 +51,7 @@ def compare(
     out_dir: Path,
     choices: ComparisonChoices | None = None,
 ) -> list[Path]:
-    """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex``, ``.svg`` and ``.png``.
+    """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex`` and, with matplotlib, ``.svg``.
 
     Args:
         run_dirs: run directories or exported summaries. Runs that are not complete or not scored are named and left
@@ -73,14 +74,18 @@ def compare(
     names = {_which(run): row.label for row in report.rows for run in row.repeats.runs}
     show_answers([NamedRun(names[_which(run)], path, run) for path, run in readable.items()], choices.answers)
     show(report)
-    paths = []
+    paths: list[Path] = []
     for suffix, render in (("md", render_markdown), ("csv", render_csv), ("tex", render_latex)):
         paths.append(out_dir / f"compare.{suffix}")
         write_atomic(paths[-1], render(report).encode())
-    paths += plot(report, out_dir / "compare")
+    drawn = find_spec("matplotlib") is not None
+    if drawn:
+        paths.append(plot(report, out_dir / "compare"))
     if report.conclusion:
         console().print(report.conclusion, style="bold", highlight=False, markup=False)
-    say(f"written: {out_dir}/compare.{{md,csv,tex,svg,png}}")
+    kinds = ",".join(path.suffix[1:] for path in paths)
+    hint = "" if drawn else "; a figure needs matplotlib: pip install 'memsys[figures]'"
+    say(f"written: {out_dir}/compare.{{{kinds}}}{hint}")
     return paths
 
 
@@ -149,7 +154,7 @@ def _cut(floor: StoredRun, asked: Set[str]) -> StoredRun:
     return replace(floor, rows=kept) if kept else floor
 
 
-def plot(report: Report, out: Path) -> list[Path]:
+def plot(report: Report, out: Path) -> Path:
     """Draw the comparison."""
     column, _ = lead_metric([row.run for row in report.rows], report.protocol)
     cost = "tokens" if any("tokens" in row.estimates for row in report.rows) else "context"

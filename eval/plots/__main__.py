@@ -47,9 +47,7 @@ def sheets(runs: Sequence[StoredRun], protocol: str) -> list[Sheet]:
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and draw; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog=program("plots"), description="Draw the papers' figures and our own, as SVG and PNG."
-    )
+    parser = argparse.ArgumentParser(prog=program("plots"), description="Draw the papers' figures and our own, as SVG.")
     add_runs_option(parser)
     parser.add_argument("--protocol", default="clag", help="of our own figures (default: clag)")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the figures (default: results/figures)")
@@ -62,8 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not runs and options.runs:
         raise RunDirectoryError("none of the runs that --runs names can be drawn")
     for sheet in sheets(runs, options.protocol):
-        svg, _ = draw_sheet(sheet, options.out)
-        say(f"drawn: {svg.with_suffix('')}.{{svg,png}}")
+        say(f"drawn: {draw_sheet(sheet, options.out)}")
     if tracked_remark(options.out):
         console().print(tracked_remark(options.out), highlight=False, markup=False)
     return 0

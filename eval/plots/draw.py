@@ -5,7 +5,18 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from eval.plots.figures import GREY, MARKERS, PALETTE, STYLE, Point, escape_texts, log_axis, marked, write_figure
+from eval.plots.figures import (
+    GREY,
+    MARKERS,
+    PALETTE,
+    STYLE,
+    Point,
+    escape_texts,
+    load_pyplot,
+    log_axis,
+    marked,
+    write_figure,
+)
 from eval.plots.labels import Label, label_ends, label_points
 from eval.plots.sheet import Curve, Panel, Sheet
 from eval.plots.stages import draw_stages
@@ -20,7 +31,7 @@ _HATCHES = ("", "///", "...", "xx", "\\\\\\", "++")
 _WIDE = 8
 
 
-def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
+def draw_sheet(sheet: Sheet, folder: Path) -> Path:
     """Draw one figure.
 
     Args:
@@ -28,14 +39,10 @@ def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
         folder: of the files.
 
     Returns:
-        The files written, ``<name>.svg`` and ``<name>.png``.
+        The file written, ``<name>.svg``.
     """
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    with mpl.rc_context(STYLE):
+    plt = load_pyplot()
+    with plt.rc_context(STYLE):
         shown = [index for index, panel in enumerate(sheet.panels) if panel.has_values]
         panels = [sheet.panels[index] for index in shown]
         widths = [sheet.widths[index] if sheet.widths else _WIDTH for index in shown]
@@ -62,9 +69,9 @@ def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
         figure.draw_without_rendering()  # labels need the final places of the points
         for axes, panel in drawn:
             _label(axes, panel)
-        paths = write_figure(figure, folder / sheet.name)
+        path = write_figure(figure, folder / sheet.name)
         plt.close(figure)
-    return paths
+    return path
 
 
 def full_remark(sheet: Sheet) -> str:

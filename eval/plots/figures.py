@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from eval.cli import escaping
 from eval.runs.files import disk_error
 from eval.scoring.inference import BY_QUESTION
+from memsys.extras import need_package
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,8 +84,23 @@ class Wording:
     remark: str
 
 
-def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> list[Path]:
-    """Draw values by group, overall values and cost, and write ``<out>.svg`` and ``<out>.png``.
+def load_pyplot() -> Any:
+    """Import pyplot, drawing to files.
+
+    Raises:
+        ConfigError: matplotlib is not installed.
+    """
+    need_package("matplotlib", "figures", "drawing a figure")
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    return plt
+
+
+def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> Path:
+    """Draw values by group, overall values and cost, and write ``<out>.svg``.
 
     Up to :data:`MOST_BESIDE` systems stand beside each other in each group; of more, each has a row.
 
@@ -94,14 +110,10 @@ def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> li
         out: path without suffix.
 
     Returns:
-        The files written.
+        The file written.
     """
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    with mpl.rc_context(STYLE):
+    plt = load_pyplot()
+    with plt.rc_context(STYLE):
         groups = list(dict.fromkeys(group for one in series for group in one.groups))
         costly = any(one.overall is not None and one.cost is not None for one in series)
         beside = len(series) <= MOST_BESIDE
@@ -116,16 +128,16 @@ def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> li
         figure.supxlabel(remark, fontsize=7.5, color=GREY, x=0.01, ha="left")
         if costly and beside:
             _label_costs(figure, figure.axes[1], series)
-        paths = write_figure(figure, out)
+        path = write_figure(figure, out)
         plt.close(figure)
-    return paths
+    return path
 
 
 def _draw_beside(series: Sequence[Series], groups: Sequence[str], wording: Wording, *, costly: bool) -> "Figure":
     """Draw a few systems beside each other in every group, and their cost in a panel of its own."""
-    from matplotlib import pyplot as plt
-
+    plt = load_pyplot()
     width = max(4.2, 1.0 + 0.16 * len(groups) * (len(series) + 2))
+    figure: Figure
     figure, grid = plt.subplots(
         1,
         1 + costly,
@@ -243,20 +255,22 @@ def escape_texts(figure: "Figure") -> None:
         written.set_text(escaping.svg(written.get_text()))
 
 
-def write_figure(figure: "Figure", out: Path) -> list[Path]:
-    """Write a figure as SVG and PNG, without a date and without the name of a program.
+def write_figure(figure: "Figure", out: Path) -> Path:
+    """Write a figure as SVG, without a date and without the name of a program.
 
     Args:
         figure: drawn under :data:`STYLE`.
         out: path without suffix.
+
+    Returns:
+        The file written.
     """
     escape_texts(figure)
     # a name may hold a dot, as "gpt-4.1-mini" does: `with_suffix` would cut it there
-    svg, png = out.with_name(f"{out.name}.svg"), out.with_name(f"{out.name}.png")
+    svg = out.with_name(f"{out.name}.svg")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(svg, metadata={"Date": None, "Creator": None})
-        figure.savefig(png, dpi=160, metadata={"Software": None})
     except OSError as error:
         raise disk_error(out, error) from error
-    return [svg, png]
+    return svg

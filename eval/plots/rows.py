@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from eval.plots.figures import GREY, PALETTE, Point, Series, Wording, bar_lengths, label_of, log_axis
+from eval.plots.figures import GREY, PALETTE, Point, Series, Wording, bar_lengths, label_of, load_pyplot, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,8 +24,7 @@ def draw_rows(series: Sequence[Series], groups: Sequence[str], wording: Wording)
         groups: names of the panels.
         wording: texts.
     """
-    from matplotlib import pyplot as plt
-
+    plt = load_pyplot()
     names = [wrap(label_of(one), _NAME) or [""] for one in series]
     lines = max(map(len, names)) + 0.6
     costs = [one.cost for one in series if one.cost is not None]
@@ -33,6 +32,7 @@ def draw_rows(series: Sequence[Series], groups: Sequence[str], wording: Wording)
     panels += [(group, [one.groups.get(group) for one in series]) for group in groups]
     if costs:
         panels.append((wording.cost, [_cost(one) for one in series]))
+    figure: Figure
     figure, grid = plt.subplots(
         1,
         len(panels),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from eval.cli.commands import explains_errors, start
 from eval.cli.escaping import markdown_row
 from eval.cli.places import RESULTS
-from eval.plots.figures import GREY, MARKERS, PALETTE, STYLE, escape_texts, write_figure
+from eval.plots.figures import GREY, MARKERS, PALETTE, STYLE, escape_texts, load_pyplot, write_figure
 from eval.plots.labels import label_points
 from eval.runs.files import write_atomic
 from memsys.errors import ConfigError
@@ -268,17 +268,13 @@ def with_tables(text: str, points: Sequence[ScalePoint]) -> str:
     return text
 
 
-def draw(points: Sequence[ScalePoint], out: Path) -> list[Path]:
-    """Draw both costs over the turns stored, a line a system; returns the files, ``<out>.svg`` and ``<out>.png``."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
+def draw(points: Sequence[ScalePoint], out: Path) -> Path:
+    """Draw both costs over the turns stored, a line a system; returns the file, ``<out>.svg``."""
+    plt = load_pyplot()
     plain = [point for point in points if not point.index and not point.texts]
     asked = [point for point in plain if point.read_ms]
     styles = _styles(plain)
-    with mpl.rc_context(STYLE):
+    with plt.rc_context(STYLE):
         figure, (written, read) = plt.subplots(1, 2, figsize=(12, 7), layout="constrained")
         ends = [
             (written, _lines(written, plain, ("turn_ms", "a turn written", WRITE_GOAL_MS), styles)),
@@ -290,9 +286,9 @@ def draw(points: Sequence[ScalePoint], out: Path) -> list[Path]:
         figure.draw_without_rendering()
         for axes, labels in ends:
             label_points(axes, labels)
-        paths = write_figure(figure, out)
+        path = write_figure(figure, out)
         plt.close(figure)
-    return paths
+    return path
 
 
 def _styles(points: Sequence[ScalePoint]) -> dict[str, tuple[str, str]]:

@@ -265,7 +265,7 @@ def narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_compare_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [FakeRun(memory=name).write(tmp_path) for name in ("rag", "amem", "clag")]
     paths = compare(runs, tmp_path / "out")
-    assert sorted(path.name for path in paths) == [f"compare.{suffix}" for suffix in ("csv", "md", "png", "svg", "tex")]
+    assert sorted(path.name for path in paths) == [f"compare.{suffix}" for suffix in ("csv", "md", "svg", "tex")]
     assert all(path.stat().st_size > 500 for path in paths)
     rows = list(csv.DictReader((tmp_path / "out" / "compare.csv").read_text().splitlines()))
     assert {row["system"] for row in rows} == {"rag", "amem", "clag"}
@@ -473,7 +473,7 @@ def test_unfinished_runs_are_named_and_left_out(tmp_path: Path, capsys: pytest.C
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     FakeRun().write(tmp_path / "runs")
     assert main([str(tmp_path / "runs"), "--out", str(tmp_path / "out"), "--protocol", "sage"]) == 0
-    assert (tmp_path / "out" / "compare.png").is_file()
+    assert (tmp_path / "out" / "compare.svg").is_file()
     assert main([str(tmp_path / "nowhere")]) == 2
     assert "does not exist" in capsys.readouterr().err.replace("\n", " ")
     assert main([str(tmp_path / "runs"), "--protocol", "nope", "--out", str(tmp_path / "x")]) == 2

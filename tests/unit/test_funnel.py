@@ -279,7 +279,7 @@ def test_no_stage_holds_more_than_the_one_before(
 def test_one_panel_for_each_system_with_its_values(tmp_path: Path) -> None:
     runs = [stored(made(tmp_path)), stored(made(tmp_path, memory="amem", snapshot=False))]
     [sheet] = funnel_sheets(runs)
-    drawn, _ = draw_sheet(sheet, tmp_path)
+    drawn = draw_sheet(sheet, tmp_path)
     text = drawn.read_text()
     assert all(f">{word}<" in text for word in ("rag", "amem", "stored", "in context", "70.0", "40.0", "–", "F1"))
     # Of the first alone it is known what is stored: F1 of q0 to q2; of both, of q0, which is retrieved and shown.

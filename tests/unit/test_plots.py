@@ -130,8 +130,8 @@ def test_backbones_of_any_name_have_figures_of_their_own(tmp_path: Path) -> None
     assert [one.backbone for one in made] == list(named)
     found = groups(made)
     panel = Panel("p", "x", "y", "bars", (Curve("c", {"a": exact(1.0)}, 0),), ("a",))
-    drawn = {path for group in found for path in draw_sheet(Sheet(group.name, (panel,)), tmp_path / "figures")}
-    assert len(drawn) == 2 * len(named) and {path.parent for path in drawn} == {tmp_path / "figures"}
+    drawn = {draw_sheet(Sheet(group.name, (panel,)), tmp_path / "figures") for group in found}
+    assert len(drawn) == len(named) and {path.parent for path in drawn} == {tmp_path / "figures"}
     assert all(path.is_file() and " " not in path.name for path in drawn)
 
 
@@ -158,7 +158,7 @@ def test_own_figures_show_what_was_measured(tmp_path: Path) -> None:
     assert "coin_flip" not in definitions.remark  # there is no floor in this figure
     floored = replace(group, floors=(renamed(group.runs[0], memory="coin_flip"),))
     assert "coin_flip is an expected value" in own_sheets(floored, load_protocol("clag"))[2].remark
-    svg, _ = draw_sheet(pareto, tmp_path / "figures")
+    svg = draw_sheet(pareto, tmp_path / "figures")
     text = " ".join(words(svg).split())
     assert "Left out, nothing printed or measured: F1 against latency." in text
     assert "latency per question (ms)" not in text
@@ -227,7 +227,7 @@ def test_a_figure_marks_what_rests_on_one_conversation(tmp_path: Path) -> None:
     for name, marked in (("one", True), ("two", False)):
         (group,) = groups(read_runs([tmp_path / name])[0])
         for sheet in own_sheets(group, load_protocol("clag")):
-            text = " ".join(words(draw_sheet(sheet, tmp_path / name)[0]).split())
+            text = " ".join(words(draw_sheet(sheet, tmp_path / name)).split())
             assert ("rag ‡" in text, mark in text) == (marked, marked)
 
 
@@ -235,7 +235,7 @@ def test_a_papers_figure_marks_it_too(tmp_path: Path) -> None:
     run = {"memory": "memfly_no_ier", "backbone": "qwen3_8b", "dataset": "locomo", "reader": "amem"}
     FakeRun(**run, conversations=("conv-26",)).write(tmp_path)  # type: ignore[arg-type]
     sheet = by_name(read_runs([tmp_path])[0])["memfly_figure2"]
-    text = words(draw_sheet(sheet, tmp_path)[0])
+    text = words(draw_sheet(sheet, tmp_path))
     assert "measured F1 ‡" in text
     assert "‡ only one conversation" in text
 
@@ -269,8 +269,8 @@ def test_a_sheet_is_drawn_the_same_twice_and_says_what_it_shows(tmp_path: Path) 
         "a remark",
     )
     first, second = (draw_sheet(sheet, tmp_path / name) for name in ("a", "b"))
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-    text = words(first[0])
+    assert first.read_bytes() == second.read_bytes()
+    text = words(first)
     for word in ("printed one", "measured one", "computed one", "a level", "percent", "step", "a remark", "left"):
         assert word in text
 
@@ -281,7 +281,7 @@ def test_the_command_draws_and_names_an_unknown_protocol(tmp_path: Path, capsys:
     assert main([*arguments, "--protocol", "nope"]) == 2
     assert "nope" in capsys.readouterr().err
     assert main(arguments) == 0
-    assert len(list((tmp_path / "figures").glob("*.svg"))) == len(list((tmp_path / "figures").glob("*.png"))) == 11
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == len(list((tmp_path / "figures").iterdir())) == 11
 
 
 def test_runs_that_cannot_be_drawn_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
