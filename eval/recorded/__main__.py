@@ -10,7 +10,7 @@ from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import RESULTS
 from eval.cli.terminal import console, say, stage
 from eval.configs.presets import default_choice
-from memsys.errors import ConfigError, DataError
+from memsys.errors import ConfigError, DataError, quoted
 
 #: Where run folders are put, beside those of experiments.
 RUNS = RESULTS / "runs" / "recorded"
@@ -20,7 +20,7 @@ Make a run folder from recorded answers.
 
 A CSV file, or a JSON list of objects, needs a column `prediction` (or `hypothesis`) and one of `question` and
 `question_id`; `gold` (or `reference`), `category`, `conversation` (or `conversation_id`) and `context` are read where
-they are there. Files of another form need --shape; docs/scores.md says more."""
+they are there. Of other files the form is found out if it is a known one; else they need --shape (docs/scores.md)."""
 _EXAMPLE = """\
 examples:
   memsys recorded import answers.csv --as mine --dataset locomo --system "My memory" --backbone gpt-4o-mini
@@ -62,6 +62,11 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("--entry", metavar="NAME", help="run of the catalogue, instead of files")
     make.add_argument("--shape", metavar="NAME|YAML", help="shape of the catalogue, or a YAML of your own")
     make.add_argument("--dataset", metavar="NAME", help="preset of conf/dataset; `own`: questions and gold of the file")
+    make.add_argument(
+        "--by-order",
+        action="store_true",
+        help="take a row's place in the file for what neither its id nor its text decides; else the file is refused",
+    )
     make.add_argument("--cutoff", metavar="NAME", help="which cut-off to take, where a file holds several")
     make.add_argument("--system", default="", help="what answered (default: NAME)")
     make.add_argument("--backbone", default="", help="language model that answered")
@@ -126,7 +131,9 @@ def _check_names(options: argparse.Namespace) -> None:
     """Refuse a run without a name, and files beside an entry of the catalogue, which has its own."""
     if not options.name.strip():
         raise ConfigError("--as is empty; name the run, or a folder for it")
-    beside = [f"--{key}" for key in ("dataset", "shape", "cutoff") if getattr(options, key)]
+    beside = [
+        f"--{key.replace('_', '-')}" for key in ("dataset", "shape", "cutoff", "by_order") if getattr(options, key)
+    ]
     beside += [*map(str, options.files), *(f"dataset.{key}=" for key in options.settings)]
     if options.entry and beside:
         raise ConfigError(f"--entry {options.entry} has files, shape and data set of its own; leave {beside[0]} out")
@@ -134,11 +141,8 @@ def _check_names(options: argparse.Namespace) -> None:
 
 def _from_files(options: argparse.Namespace, name: str) -> Any:
     from eval.loaders.registry import OWN
-    from eval.recorded.catalogue import load_catalogue, question_set
     from eval.recorded.importing import checksum, import_rows
-    from eval.recorded.questions import load_questions
     from eval.recorded.run_folder import Origin
-    from eval.recorded.shapes import read_shape
     from eval.recorded.source import files_of
 
     if not options.files:
@@ -147,57 +151,43 @@ def _from_files(options: argparse.Namespace, name: str) -> Any:
         raise ConfigError("--dataset is missing: a preset of conf/dataset, or `own` for the file's own gold answers")
     if options.settings and options.dataset == OWN:
         raise ConfigError(f"dataset.{next(iter(options.settings))}=: --dataset own has no settings; leave it out")
+    questions = _questions(options)  # before the answers: data that are not there are the longest way to go
     files = [file for path in options.files for file in files_of(path)]
-    shapes = load_catalogue().shapes
-    if options.shape is None:
-        shape = _guessed(files)
-    elif options.shape in shapes:
-        shape = shapes[options.shape]
-    elif Path(options.shape).suffix in (".yaml", ".yml"):
-        shape = read_shape(Path(options.shape))
-    else:
-        raise ConfigError(f"--shape {options.shape}: choose one of {', '.join(shapes)}, or name a YAML file")
+    shape = _shape(options.shape, files)
     if options.cutoff and not shape.cutoffs:
         raise ConfigError(f"--cutoff {options.cutoff}: this shape has no cut-offs; leave it out")
-    if options.dataset == OWN:
-        questions = None
-    elif options.settings:
-        questions = load_questions(options.dataset, options.settings)
-    else:
-        questions = question_set(options.dataset)
     origin = Origin(system=name, path=" ".join(file.name for file in files), sha256=checksum(files))
-    return import_rows(files, shape, questions, options.cutoff), origin
+    return import_rows(files, shape, questions, options.cutoff, options.by_order), origin
 
 
-def _guessed(files: Sequence[Path]) -> Any:
-    """Shape of tables or of flat rows from the names of their columns: of all rows, since JSON leaves out what is not.
+def _questions(options: argparse.Namespace) -> Any:
+    """The data set's questions; ``None`` for those of the file."""
+    from eval.loaders.registry import OWN
+    from eval.recorded.catalogue import question_set
+    from eval.recorded.questions import load_questions
 
-    Raises:
-        DataError: a file is no list of rows, none has a row, or their columns do not say what is asked and answered.
-    """
-    from eval.recorded.shapes import column_shape
-    from eval.recorded.source import is_table
-
-    rows = [(row, is_table(path)) for path in files for row in _flat_rows(path)]
-    if not rows:
-        header = is_table(files[0]) and files[0].stat().st_size > 0
-        raise DataError(f"{files[0]}: has {'a header and ' if header else ''}no rows; write one for each answer")
-    holds: dict[str, bool] = {}
-    for row, table in rows:
-        for key, value in row.items():
-            blank = value is None or value == [] or (table and not value.strip())
-            holds[str(key)] = holds.get(str(key), False) or not blank
-    return column_shape(list(holds), files[0], {key for key, held in holds.items() if not held})
+    if options.dataset == OWN:
+        return None
+    return load_questions(options.dataset, options.settings) if options.settings else question_set(options.dataset)
 
 
-def _flat_rows(path: Path) -> list[Mapping[str, Any]]:
-    """Rows of a file that holds nothing else; one further down that is no object is named where it is read."""
-    from eval.recorded.source import read_tree
+def _shape(named: str | None, files: Sequence[Path]) -> Any:
+    """The shape that was named, or the one that fits the files, which is said."""
+    from eval.recorded.catalogue import load_catalogue
+    from eval.recorded.guess import guess_shape
+    from eval.recorded.shapes import read_shape
 
-    tree = read_tree(path)
-    if not isinstance(tree, list) or (tree and not isinstance(tree[0], dict)):
-        raise DataError(f"{path}: is no list of rows; say with --shape where the rows and their values stand")
-    return [row for row in tree if isinstance(row, dict)]
+    shapes = load_catalogue().shapes
+    if named is None:
+        shape = guess_shape(files, shapes.values())
+        if shape.name in shapes:
+            say(f"shape {shape.name}: {shape.about}")
+        return shape
+    if named in shapes:
+        return shapes[named]
+    if Path(named).suffix in (".yaml", ".yml"):
+        return read_shape(Path(named))
+    raise ConfigError(f"--shape {quoted(named)}: choose one of {', '.join(shapes)}, or name a YAML file")
 
 
 def _say(folder: Path, counts: Mapping[str, int]) -> None:

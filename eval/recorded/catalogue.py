@@ -58,6 +58,7 @@ class CatalogueEntry:
             with ``differs``, which says how, the row whose system others ran: beside the number, never held against it.
         check: facts of the file that a test compares with, by name.
         reference: the answers bound what a memory can do (gold evidence or everything as context); they are not ranked.
+        by_order: the file has altered questions, which stand at their places in the data set.
     """
 
     name: str
@@ -78,6 +79,7 @@ class CatalogueEntry:
     reruns: str = ""
     row: Mapping[str, str] = field(default_factory=dict)
     reference: bool = False
+    by_order: bool = False
 
     @property
     def origin(self) -> Origin:
@@ -207,4 +209,5 @@ def import_entry(entry: CatalogueEntry, folder: Path | None = None) -> Imported:
         DataError: a file is missing, damaged or of another shape.
     """
     questions = None if entry.dataset == OWN else question_set(entry.dataset)
-    return import_rows(paths_of(entry, folder), load_catalogue().shapes[entry.shape], questions)
+    shape = load_catalogue().shapes[entry.shape]
+    return import_rows(paths_of(entry, folder), shape, questions, by_order=entry.by_order)

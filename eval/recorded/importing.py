@@ -92,7 +92,11 @@ def _category_differs(one: RecordedQuestion, row: Recorded) -> bool:
 
 
 def import_rows(
-    files: Sequence[Path], shape: Shape, question_set: QuestionSet | None, cutoff: str | None = None
+    files: Sequence[Path],
+    shape: Shape,
+    question_set: QuestionSet | None,
+    cutoff: str | None = None,
+    by_order: bool = False,
 ) -> Imported:
     """Read recorded answers and align them.
 
@@ -101,6 +105,7 @@ def import_rows(
         shape: where things stand in them.
         question_set: of the data set; ``None`` takes questions and gold from the files.
         cutoff: see :func:`eval.recorded.rows.read_rows`.
+        by_order: see :func:`eval.recorded.align.align`.
 
     Raises:
         DataError: a file is damaged, or does not fit the shape or the data set.
@@ -110,7 +115,7 @@ def import_rows(
         rows = with_own_ids(rows)
         question_set = own_questions(rows, apart=shape.conversation_is == "question")
     positions = question_set.positions if shape.conversation_is != "id" else {}
-    alignment = align(rows, question_set.questions, positions)
+    alignment = align(rows, question_set.questions, positions, by_order)
     wanted = {*alignment.rows, *alignment.missing}
     questions = tuple(one for one in question_set.questions if one.question_id in wanted)
     return Imported(question_set, alignment, questions, tuple(rows))

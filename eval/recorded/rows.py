@@ -3,18 +3,20 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from eval.recorded.shapes import Shape, ValuePlace
+from eval.recorded.shapes import PARENT, VALUE, Shape, ValuePlace, listed
 from eval.recorded.source import is_table, read_tree
 from memsys.errors import DataError, quoted
 
 _THINK = re.compile(r"<think>.*?</think>", re.DOTALL)
 _MISSING = object()
 #: Settings of a shape that at least one row must have, where the shape has them.
-_MUST_MATCH = ("prediction", "question", "question_id", "gold", "category", "conversation")
+PLACES_NEEDED = ("prediction", "question", "question_id", "gold", "category", "conversation")
 _RIGHT = {"correct", "right", "yes", "true", "pass", "1", "1.0"}
 _WRONG = {"wrong", "incorrect", "no", "false", "fail", "0", "0.0"}
 
@@ -93,7 +95,7 @@ def _check_matched(rows: Sequence[Recorded], matched: Set[str], files: Sequence[
     named = ", ".join(map(str, files))
     if not rows:
         raise DataError(f"{named}: no row at `{shape.rows}` (setting rows of shape {shape.name})")
-    for name in _MUST_MATCH:
+    for name in PLACES_NEEDED:
         place = getattr(shape, name)
         if place is not None and name not in matched:
             raise DataError(f"{named}: no row has `{place.path}` (setting {name} of shape {shape.name})")
@@ -101,37 +103,92 @@ def _check_matched(rows: Sequence[Recorded], matched: Set[str], files: Sequence[
 
 def _rows_of(path: Path, shape: Shape, cutoff: str | None, matched: set[str]) -> Iterator[Recorded]:
     """Read the rows of one file; ``matched`` gets the settings of the shape that a row has, a blank cell included."""
-    tree = read_tree(path, shape.encoding)
-    steps = [step for step in re.split(r"\.|(?=\[\])", shape.rows) if step]
-    for number, (node, keys) in enumerate(_walk(tree, steps, (), f"{path}: rows `{shape.rows}`"), 1):
-        where = f"{path.name} row {number}"
-        if not isinstance(node, Mapping):
-            raise DataError(f"{path}: row {number} at `{shape.rows}` is no object (setting rows of shape {shape.name})")
-        context = {"@file": path.stem, **{f"@{index}": key for index, key in enumerate(keys, 1)}}
-        take = _Taker(node, where, context, _cutoff(node, shape, cutoff, where), is_table(path))
-        matched.update(name for name in _MUST_MATCH if take.with_blanks.value(getattr(shape, name)) is not None)
-        yield _row(shape, take, where)
+    for take in _takers(path, read_tree(path, shape.encoding), shape):
+        take = replace(take, cutoff=_cutoff(take.node, shape, cutoff, take.where))
+        matched.update(_settings_of(take, shape))
+        yield _row(shape, take, take.where)
 
 
-def _walk(node: Any, steps: Sequence[str], keys: tuple[str, ...], where: str) -> Iterator[tuple[Any, tuple[str, ...]]]:
+def settings_found(path: Path, tree: Any, shape: Shape) -> set[str]:
+    """Return which settings of a shape, verdicts among them, have a value in some row; of cut-offs the first counts.
+
+    Args:
+        path: of the file.
+        tree: what it holds.
+        shape: to be tried.
+
+    Raises:
+        DataError: the path of the rows does not fit.
+    """
+    found: set[str] = set()
+    for take in _takers(path, tree, shape):
+        there = _at(take.node, shape.cutoffs) if shape.cutoffs else None
+        take = replace(take, cutoff=next(iter(there), "") if isinstance(there, Mapping) else "")
+        found.update(_settings_of(take, shape))
+        if any(take.value(place) is not None for place in chain.from_iterable(shape.verdicts.values())):
+            found.add("verdicts")
+    return found
+
+
+def _settings_of(take: "_Taker", shape: Shape) -> Iterator[str]:
+    return (name for name in PLACES_NEEDED if take.with_blanks.value(getattr(shape, name)) is not None)
+
+
+def _takers(path: Path, tree: Any, shape: Shape) -> Iterator["_Taker"]:
+    for number, found in enumerate(nodes_at(path, tree, shape.rows), 1):
+        if isinstance(found.node, list) or isinstance(found.node, Mapping) == (shape.prediction.path == VALUE):
+            wanted = "text" if shape.prediction.path == VALUE else "object"
+            raise DataError(
+                f"{path}: row {number} at `{shape.rows}` is no {wanted} (setting rows of shape {shape.name})"
+            )
+        keys = {f"@{index}": key for index, key in enumerate(found.keys, 1)}
+        context = {"@file": path.stem, VALUE: found.node, **keys}
+        yield _Taker(found.node, f"{path.name} row {number}", context, found.around, "", is_table(path))
+
+
+def nodes_at(path: Path, tree: Any, rows: str) -> Iterator["FoundNode"]:
+    """Yield what stands at the path of the rows.
+
+    Raises:
+        DataError: the path leads nowhere.
+    """
+    steps = [step for step in re.split(r"\.|(?=\[\])", rows) if step]
+    return _walk(FoundNode(tree), steps, f"{path}: rows `{rows}`")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundNode:
+    """A value of a file, with the keys that stars met on the way and the objects around it, the nearest first."""
+
+    node: Any
+    keys: tuple[str, ...] = ()
+    around: tuple[Mapping[str, Any], ...] = ()
+
+    def inside(self, node: Any, *keys: str) -> "FoundNode":
+        """Return a value inside this one."""
+        around = (self.node, *self.around) if isinstance(self.node, Mapping) else self.around
+        return FoundNode(node, (*self.keys, *keys), around)
+
+
+def _walk(found: FoundNode, steps: Sequence[str], where: str) -> Iterator[FoundNode]:
     if not steps:
-        yield node, keys
+        yield found
         return
-    step, rest = steps[0], steps[1:]
+    step, rest, node = steps[0], steps[1:], found.node
     if step == "[]":
         if not isinstance(node, list):
             raise DataError(f"{where}: `[]` needs a list, found {type(node).__name__}")
         for item in node:
-            yield from _walk(item, rest, keys, where)
+            yield from _walk(found.inside(item), rest, where)
     elif not isinstance(node, Mapping):
         raise DataError(f"{where}: `{step}` needs an object, found {type(node).__name__}")
     elif step == "*":
         for key, item in node.items():
-            yield from _walk(item, rest, (*keys, str(key)), where)
+            yield from _walk(found.inside(item, str(key)), rest, where)
     elif step not in node:
-        raise DataError(f"{where}: `{step}` is not there; found {', '.join(map(str, list(node)[:8]))}")
+        raise DataError(f"{where}: `{step}` is not there; found {listed(node)}")
     else:
-        yield from _walk(node[step], rest, keys, where)
+        yield from _walk(found.inside(node[step]), rest, where)
 
 
 def _cutoff(node: Mapping[str, Any], shape: Shape, chosen: str | None, where: str) -> str:
@@ -153,11 +210,21 @@ def _at(node: Any, path: str) -> Any:
     for key in path.split("."):
         if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
             node = node[int(key)]
-        elif isinstance(node, Mapping) and key in node:
-            node = node[key]
+        elif isinstance(node, Mapping) and (name := _key_of(node, key)) is not None:
+            node = node[name]
         else:
             return _MISSING
     return node
+
+
+def _key_of(node: Mapping[str, Any], key: str) -> str | None:
+    """Return the key of an object, which may be given with a ``*`` for a part that differs from file to file."""
+    if key in node or "*" not in key:
+        return key if key in node else None
+    names = [name for name in node if fnmatchcase(name, key)]
+    if len(names) > 1:
+        raise DataError(f"`{key}` may be {listed(names)}; name one of them in a YAML (--shape FILE)")
+    return names[0] if names else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +234,16 @@ class _Taker:
     Attributes:
         node: the row as parsed.
         where: file and number of the row, for messages.
-        context: what stands outside of it: ``@file``, ``@1``.
+        context: what stands outside of it, ``@file`` and ``@1``, and ``@value``, the row itself.
+        around: the objects that the row lies in, the nearest first.
         cutoff: the chosen one.
         table: a table has no null, so that its blank cells hold no value, unless the place's ``values`` name them.
     """
 
-    node: Mapping[str, Any]
+    node: Any
     where: str
-    context: Mapping[str, str]
+    context: Mapping[str, Any]
+    around: tuple[Mapping[str, Any], ...]
     cutoff: str
     table: bool
 
@@ -187,13 +256,21 @@ class _Taker:
         if place is None:
             return None
         path = place.path.replace("{cutoff}", self.cutoff)
-        found = self.context[path] if path in self.context else _at(self.node, path)
+        found = self._at(path)
         if found is _MISSING or found is None or (self.table and not found.strip() and found not in place.values):
             return None
         if place.pattern:
             match = re.search(place.pattern, str(found), re.DOTALL)
             found = match[1] if match else None
         return place.values.get(str(found), found) if place.values else found
+
+    def _at(self, path: str) -> Any:
+        if path in self.context:
+            return self.context[path]
+        if not path.startswith(PARENT):
+            return _at(self.node, path)
+        inside = (_at(node, path.removeprefix(PARENT)) for node in self.around)
+        return next((found for found in inside if found is not _MISSING), _MISSING)
 
     def text(self, place: ValuePlace | None) -> str | None:
         """Take a text; a number is one, and a list of them is one text."""

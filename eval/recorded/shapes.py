@@ -1,12 +1,24 @@
 """Shapes: which path or column of a file holds what. One per known kind of file stands in ``catalogue.yaml``."""
 
+import codecs
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from memsys.errors import ConfigError, DataError
+from memsys.errors import ConfigError, DataError, quoted
+
+#: Place of the row itself, where it is no object but the answer.
+VALUE = "@value"
+#: Before a key of an object that the row lies in.
+PARENT = "@parent."
+#: Names of keys or columns that a message lists, and characters of each.
+_LISTED, _LONGEST_NAME = 8, 40
+#: Characters of another program's message.
+_LONGEST_SAID = 300
+#: Steps of a path to the rows, and characters of a pattern; longer ones are no paths and patterns that anybody wrote.
+_MOST_STEPS, _LONGEST_PATTERN = 100, 2000
 
 #: What the conversation of a row is: the data set's own id, a position among its conversations, a position counted
 #: from the first conversation of the part file that the row stands in, or none but that of the question, as in
@@ -19,7 +31,9 @@ class ValuePlace:
     """Where a value stands in a row.
 
     Attributes:
-        path: keys joined by dots; ``@1``, ``@2`` are the keys that the stars of the rows' path met, ``@file`` the file.
+        path: keys joined by dots, each possibly with a ``*`` in it; ``@1``, ``@2`` are the keys that the stars of the
+            rows' path met, ``@file`` the file, ``@value`` the row itself, ``@parent.KEY`` a key of the nearest object
+            around the row that has it.
         pattern: regular expression whose first group is the value; the whole text where it is empty.
         values: the file's value (as text) -> ours.
     """
@@ -76,6 +90,13 @@ _PLACES = ("prediction", "question", "question_id", "gold", "category", "convers
 _ALL_PLACES = (*_PLACES, "answer_ms")
 
 
+def listed(names: Iterable[object]) -> str:
+    """Return the first names of some keys or columns, each cut where it is long, for a message."""
+    known = list(map(str, names))
+    shown = [one if len(one) <= _LONGEST_NAME else f"{one[:_LONGEST_NAME]}..." for one in known[:_LISTED]]
+    return ", ".join(shown) + (f" and {len(known) - _LISTED} more" if len(known) > _LISTED else "")
+
+
 def make_shape(name: str, settings: Any, where: str) -> Shape:
     """Make a shape of its YAML.
 
@@ -92,7 +113,7 @@ def make_shape(name: str, settings: Any, where: str) -> Shape:
     known = {one.name for one in fields(Shape)} - {"name"}
     unknown = sorted(map(str, settings.keys() - known))
     if unknown:
-        raise ConfigError(f"{where}.{unknown[0]} is unknown; choose from {', '.join(sorted(known))}")
+        raise ConfigError(f"{where}.{unknown[0][:_LONGEST_NAME]} is unknown; choose from {', '.join(sorted(known))}")
     if "prediction" not in settings:
         raise ConfigError(f"{where}.prediction is missing: it says where the answers stand")
     if "question" not in settings and "question_id" not in settings:
@@ -102,12 +123,29 @@ def make_shape(name: str, settings: Any, where: str) -> Shape:
     }
     for key in ("about", "rows", "cutoffs", "encoding"):
         if not isinstance(made.get(key, ""), str):
-            raise ConfigError(f"{where}.{key}={made[key]!r} must be a text")
+            raise ConfigError(f"{where}.{key}={quoted(made[key])} must be a text")
+    _check_rows(made.get("rows", ""), f"{where}.rows")
+    _check_encoding(made.get("encoding", "utf-8"), f"{where}.encoding")
     made["conversations"] = _conversations(settings.get("conversations", {}), f"{where}.conversations")
     made["verdicts"] = _verdicts(settings.get("verdicts") or {}, f"{where}.verdicts")
     if made.get("conversation_is", "id") not in get_args(ConversationKind):
         raise ConfigError(f"{where}.conversation_is: choose one of {', '.join(get_args(ConversationKind))}")
     return Shape(name=name, **made)
+
+
+def _check_rows(rows: str, where: str) -> None:
+    if rows.count(".") + rows.count("[]") > _MOST_STEPS:
+        raise ConfigError(f"{where} has more than {_MOST_STEPS} steps; a path to rows is short, as `results.*[]`")
+
+
+def _check_encoding(name: str, where: str) -> None:
+    """Refuse what is no encoding of text: ``hex`` and its like are codecs of bytes."""
+    try:
+        known = codecs.lookup(name)._is_text_encoding and "".encode(name) is not None
+    except (LookupError, ValueError):
+        known = False
+    if not known:
+        raise ConfigError(f"{where}={quoted(name)} is no encoding of text; name one such as utf-8, cp1252, gb18030")
 
 
 def _conversations(settings: Any, where: str) -> dict[str, str]:
@@ -134,16 +172,24 @@ def _place(value: Any, where: str) -> ValuePlace:
     if not isinstance(value, Mapping) or "path" not in value or value.keys() - {"path", "pattern", "values"}:
         raise ConfigError(f"{where}: write a path, or a mapping with path, pattern, values")
     pattern = str(value.get("pattern", ""))
-    try:
-        groups = re.compile(pattern).groups if pattern else 1
-    except re.error as error:
-        raise ConfigError(f"{where}.pattern is no regular expression ({error})") from error
-    if not groups:
-        raise ConfigError(f"{where}.pattern has no group in parentheses, which would be the value")
+    _check_pattern(pattern, f"{where}.pattern")
     values = value.get("values") or {}
     if not isinstance(values, Mapping):
-        raise ConfigError(f"{where}.values={values!r}: name each value of the file with ours, e.g. {{1: multi-hop}}")
+        raise ConfigError(
+            f"{where}.values={quoted(values)}: name each value of the file with ours, e.g. {{1: multi-hop}}"
+        )
     return ValuePlace(str(value["path"]), pattern, {str(key): one for key, one in values.items()})
+
+
+def _check_pattern(pattern: str, where: str) -> None:
+    if len(pattern) > _LONGEST_PATTERN:
+        raise ConfigError(f"{where} has {len(pattern)} characters; at most {_LONGEST_PATTERN} can be read")
+    try:
+        groups = re.compile(pattern).groups if pattern else 1
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ConfigError(f"{where} is no regular expression ({error})") from error
+    if not groups:
+        raise ConfigError(f"{where} has no group in parentheses, which would be the value")
 
 
 def read_shape(path: Path) -> Shape:
@@ -156,39 +202,43 @@ def read_shape(path: Path) -> Shape:
 
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path} cannot be read as YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: values lie too deep inside each other; a shape has three levels") from error
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path} cannot be read as YAML: {' '.join(str(error).split())[:_LONGEST_SAID]}") from error
     return make_shape(path.stem, settings, str(path))
 
 
-def column_shape(columns: Sequence[str], path: Path, blank: Set[str] = frozenset()) -> Shape:
+def column_shape(
+    columns: Sequence[str], path: Path, blank: Set[str] = frozenset(), outside: Mapping[str, ValuePlace] | None = None
+) -> Shape:
     """Guess the shape of a table with a header from the names of its columns.
 
     Args:
         columns: their names.
         path: of the file, for messages.
         blank: those that hold nothing in any row. They stand for nothing but the answers, which may all be empty.
+        outside: setting -> its place outside of the rows, which counts where no column is it.
 
     Raises:
         DataError: no column is called question or question_id, none is called prediction, or two that hold something
             have names for one thing.
     """
-    named = _named(columns)
-    if "prediction" not in named or not {"question", "question_id"} & named.keys():
+    named, outside = _named(columns), outside or {}
+    if "prediction" not in named or not {"question", "question_id"} & (named.keys() | outside.keys()):
         raise DataError(
-            f"{path}: columns {', '.join(columns)}: needs `prediction` and one of `question`, `question_id`; "
+            f"{path}: columns {listed(columns)}: needs `prediction` and one of `question`, `question_id`; "
             "name other columns in a YAML (--shape FILE; docs/scores.md has its keys)"
         )
     held = _named([one for one in columns if one not in blank])
     for name, same in held.items():
         if len(same) > 1:
-            listed = " and ".join(f"`{column}`" for column in same)
+            both = " and ".join(f"`{column}`" for column in same)
             raise DataError(
-                f"{path}: columns {listed} both stand for {name}; name the right one in a YAML "
-                f"(--shape FILE, key {name})"
+                f"{path}: columns {both} both stand for {name}; name the right one in a YAML (--shape FILE, key {name})"
             )
     found = {"prediction": named["prediction"], **held}
-    places = {name: ValuePlace(columns[0]) for name, columns in found.items()}
+    places = {**outside, **{name: ValuePlace(columns[0]) for name, columns in found.items()}}
     return Shape(name="columns", **places)  # type: ignore[arg-type]  # verdicts and texts have no column names
 
 

@@ -75,9 +75,27 @@ def _tree(path: Path, suffix: str, encoding: str) -> Any:
     if suffix in _TABLES:
         with _cells_of(len(text)):
             return list(_table(path, text, _TABLES[suffix]))
-    if suffix in _LINES:
+    return _values(path, text, suffix in _LINES)
+
+
+def _values(path: Path, text: str, named_lines: bool) -> Any:
+    """Parse JSON or JSON Lines, whichever the text is: files of both carry the other's ending."""
+    if _is_lines(text):
         return [_parsed(line, path, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    return _parsed(text, path)
+    if named_lines and not text.strip():
+        return []
+    found = _parsed(text, path)
+    return [found] if named_lines and not isinstance(found, list) else found
+
+
+def _is_lines(text: str) -> bool:
+    """Return whether the first line is a whole value and another line stands below it."""
+    first, _, rest = text.lstrip().partition("\n")
+    try:
+        json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return bool(rest.strip())
 
 
 def _text(path: Path, encoding: str) -> str:
@@ -87,7 +105,7 @@ def _text(path: Path, encoding: str) -> str:
         return data.decode(encoding).removeprefix("\ufeff")
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be read ({error}); check the file, or fetch it again") from error
-    except (UnicodeDecodeError, LookupError) as error:
+    except (UnicodeError, LookupError) as error:
         raise DataError(
             f"{path} is not {encoding} text ({error}); save it as UTF-8, or name its `encoding` "
             "in a YAML (--shape FILE; docs/scores.md has the keys)"

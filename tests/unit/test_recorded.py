@@ -55,10 +55,12 @@ QUESTIONS = _set(
 )
 
 
-def _import(tmp_path: Path, tree: object, shape: str, questions: QuestionSet | None = QUESTIONS) -> Imported:
+def _import(
+    tmp_path: Path, tree: object, shape: str, questions: QuestionSet | None = QUESTIONS, by_order: bool = False
+) -> Imported:
     path = tmp_path / "answers.json"
     path.write_text(json.dumps(tree))
-    return import_rows([path], load_catalogue().shapes[shape], questions)
+    return import_rows([path], load_catalogue().shapes[shape], questions, by_order=by_order)
 
 
 def _mem0(question: str, gold: str, response: str, category: str = "4", score: int = 1) -> dict[str, object]:
@@ -84,7 +86,7 @@ def test_altered_questions_are_aligned_by_order_and_keep_their_own_gold(tmp_path
         {"question": text, "standard_answer": gold, "generated_answer": "a", "category": category, "is_correct": True}
         for text, gold, category in (("Who sings?", "Ann", 1), ("Who hops?", "Roberto", 2), ("Who sings?", "Cid", 4))
     ]
-    imported = _import(tmp_path, {"detailed_results": rows}, "memu_result")
+    imported = _import(tmp_path, {"detailed_results": rows}, "memu_result", by_order=True)
     assert imported.alignment.by_order == {"c0:q1"}
     gold = {one.question_id: one.answers for one in imported.references()}
     assert gold["c0:q1"] == ["Roberto"] and gold["c0:q0"] == ["Ann"]
@@ -205,7 +207,7 @@ def test_compressed_lines_and_tables_are_read(tmp_path: Path) -> None:
         ("a.csv", b"a,b\n1\n", r"a.csv:2: has another number of columns"),
         ("a.xlsx", b"PK\x03\x04\xff", r"a.xlsx: is no JSON, and .xlsx is none of .json, .jsonl, .ndjson, .csv, .tsv"),
         ("answers", b"no", r"answers: is no JSON, and no ending is none of"),
-        ("a.jsonl", b'{"a": "so \\ud83d"}\n', r"a.jsonl:1 holds half of a surrogate pair \(\\ud83d\).* behind .*so '"),
+        ("a.jsonl", b'{"a": "so \\ud83d"}\n', r"a.jsonl holds half of a surrogate pair \(\\ud83d\).* behind .*so '"),
     ],
 )
 def test_a_damaged_file_is_one_message(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -371,7 +373,7 @@ def test_gold_is_held_against_the_data_by_alternatives(tmp_path: Path) -> None:
     rows = [("Who sings?", ["Dan", "Daniel"]), ("Who dances?", ["robert", "BOB"]), ("Who sings?", ["Eve", "Eva"])]
     tree = [{"question": text, "gold": gold, "prediction": "a"} for text, gold in rows]
     (tmp_path / "a.json").write_text(json.dumps(tree))
-    imported = import_rows([tmp_path / "a.json"], column_shape(list(tree[0]), tmp_path), QUESTIONS)
+    imported = import_rows([tmp_path / "a.json"], column_shape(list(tree[0]), tmp_path), QUESTIONS, by_order=True)
     assert {name: row.gold for name, row in imported.alignment.rows.items()} == {
         "c1:q0": ("Dan", "Daniel"),
         "c0:q1": ("robert", "BOB"),
@@ -384,7 +386,7 @@ def test_an_altered_question_keeps_all_gold_answers_of_its_file(tmp_path: Path) 
     rows = [("Who sings?", ["Ann"]), ("Who hops?", ["Roberto", "Rob"]), ("Who sings?", ["Cid"])]
     tree = [{"question": text, "gold": gold, "prediction": "a", "conversation": "c0"} for text, gold in rows]
     (tmp_path / "a.json").write_text(json.dumps(tree))
-    imported = import_rows([tmp_path / "a.json"], column_shape(list(tree[0]), tmp_path), QUESTIONS)
+    imported = import_rows([tmp_path / "a.json"], column_shape(list(tree[0]), tmp_path), QUESTIONS, by_order=True)
     assert {one.question_id: one.answers for one in imported.references()} == {
         "c0:q0": ["Ann"],
         "c0:q1": ["Roberto", "Rob"],
@@ -409,7 +411,7 @@ def test_a_blank_cell_holds_nothing_but_an_empty_answer(tmp_path: Path) -> None:
         "Who sings?,,Dan,,,Dan",
     )
     shape = column_shape(["question", "conversation", "gold", "category", "context", "prediction"], path)
-    imported = import_rows([path], shape, QUESTIONS)
+    imported = import_rows([path], shape, QUESTIONS, by_order=True)
     assert {name: row.prediction for name, row in imported.alignment.rows.items()} == {
         "c0:q0": "Ann",
         "c0:q1": "",
@@ -747,7 +749,8 @@ def test_a_folder_that_cannot_be_written_is_one_message_for_each_file(
 def _rows_with_ids(tmp_path: Path, *rows: str) -> Imported:
     path = tmp_path / "answers.csv"
     path.write_text("\n".join(["question_id,question,prediction", *rows]) + "\n")
-    return import_rows([path], column_shape(["question_id", "question", "prediction"], path), QUESTIONS)
+    shape = column_shape(["question_id", "question", "prediction"], path)
+    return import_rows([path], shape, QUESTIONS, by_order=True)
 
 
 def test_an_unknown_id_answers_nothing(tmp_path: Path) -> None:
