@@ -39,15 +39,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = separate_runs(options)
     config = make_config(options)
     check_view(options.labels)
-    for run in options.runs:
+    for run in _runs_in(options.runs):
         with stage(f"scoring {run}"):
             _score(run, config, options.metrics or (), options.labels)
     return 0
 
 
+def _runs_in(named: Sequence[Path]) -> list[Path]:
+    """Return the runs that were named, and of each folder of runs those below it; exports have no answers to score."""
+    from eval.runs.folders import find_run_folders, holds_texts
+
+    found: list[Path] = []
+    for place in named:
+        own = holds_texts(place) or not place.is_dir()
+        below = [] if own else [run for run in find_run_folders([place]) if holds_texts(run)]
+        found += below or [place]
+    return found
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program("score"), description="Score stored runs, no backbone needed.")
-    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run directory (holds references.jsonl)")
+    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run directory, or a folder of them")
     parser.add_argument("--preset", default="default", help="file of conf/scoring (default: %(default)s)")
     parser.add_argument("--metrics", nargs="+", metavar="NAME", help="further metrics or groups: lexical, neural, all")
     parser.add_argument("--bertscore-model", metavar="PATH|NAME", help="encoder behind bert_f1")

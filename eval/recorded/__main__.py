@@ -14,6 +14,8 @@ from memsys.errors import ConfigError, DataError, quoted
 
 #: Where run folders are put, beside those of experiments.
 RUNS = RESULTS / "runs" / "recorded"
+#: Bytes of a run's name: file systems take 255, of which the folder of an unfinished import needs some.
+_LONGEST_NAME = 200
 #: What the help of an import says of the file, and how it is called.
 _COLUMNS = """\
 Make a run folder from recorded answers.
@@ -90,7 +92,7 @@ def _read_words(words: Sequence[str], options: argparse.Namespace, parser: argpa
     """Tell files from settings of the data set, ``dataset.KEY=VALUE``; ``dataset=NAME`` is ``--dataset NAME``."""
     from eval.inspect_data import read_overrides
 
-    settings = [word for word in words if "=" in word and not Path(word).exists()]
+    settings = [word for word in words if "=" in word and not _is_there(word)]
     options.files = [Path(word) for word in words if word not in settings]
     options.settings = read_overrides(settings, parser)
     named = options.settings.pop("dataset", None)
@@ -99,14 +101,21 @@ def _read_words(words: Sequence[str], options: argparse.Namespace, parser: argpa
     options.dataset = options.dataset or (None if named is None else str(named))
 
 
+def _is_there(word: str) -> bool:
+    try:
+        return Path(word).exists()
+    except (OSError, ValueError):  # too long for a path, or with a NUL
+        return False
+
+
 def _import(options: argparse.Namespace) -> int:
     from eval.recorded.catalogue import PROTOCOL, find_entry, import_entry
     from eval.recorded.run_folder import write_run
     from eval.scoring.protocols import load_protocol
 
     _check_names(options)
+    folder = _folder(options.name)
     protocol = load_protocol(options.protocol or (PROTOCOL if options.entry else default_choice("protocol"))).name
-    folder = Path(options.name) if Path(options.name).parent != Path() else RUNS / options.name
     with stage("reading and aligning"):
         if options.entry:
             entry = find_entry(options.entry)
@@ -125,6 +134,22 @@ def _import(options: argparse.Namespace) -> int:
     report = write_run(imported, folder, origin, protocol)
     _say(folder, report["counts"])
     return 0
+
+
+def _folder(name: str) -> Path:
+    """The run folder that a name, or a path, means.
+
+    Raises:
+        ConfigError: it is none that can be made, or holds all runs.
+    """
+    folder = Path(name) if Path(name).parent != Path() else RUNS / name
+    if folder.name in ("", "..") or "\0" in name or len(folder.name.encode()) > _LONGEST_NAME:
+        raise ConfigError(
+            f"--as {quoted(name)} is no name of a folder; take one of at most {_LONGEST_NAME} letters, digits and `-`"
+        )
+    if RUNS.is_relative_to(folder.resolve()):
+        raise ConfigError(f"--as {name}: {folder} is where all runs are stored; name a folder in it")
+    return folder
 
 
 def _check_names(options: argparse.Namespace) -> None:

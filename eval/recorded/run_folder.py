@@ -1,5 +1,6 @@
 """A run folder of recorded answers. What they lack stays empty, and ``run.json`` says so."""
 
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -60,14 +61,37 @@ def write_run(imported: Imported, folder: Path, origin: Origin, protocol: str) -
     Raises:
         RunDirectoryError: the folder holds something, is a file, or cannot be made.
     """
-    if folder.exists() and not folder.is_dir():
-        raise RunDirectoryError(f"{folder} is a file; choose another --as")
-    if folder.exists() and any(folder.iterdir()):
-        raise RunDirectoryError(f"{folder} is not empty; choose another --as, or delete it")
+    unfinished = _make_place(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        report = _write_files(imported, unfinished, _record(imported, folder.name, origin, protocol))
+        unfinished.replace(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return report
+
+
+def _make_place(folder: Path) -> Path:
+    """Make the folder in which a run is written until it is whole; what a killed import left there goes.
+
+    Raises:
+        RunDirectoryError: the run's own folder holds something, is a file, or cannot be made.
+    """
+    unfinished = folder.with_name(f".{folder.name}.part")
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise RunDirectoryError(f"{folder} is a file; choose another --as")
+        if folder.exists() and any(folder.iterdir()):
+            raise RunDirectoryError(f"{folder} is not empty; choose another --as, or delete it")
+        if unfinished.exists():
+            shutil.rmtree(unfinished)
+        unfinished.mkdir(parents=True)
     except OSError as error:
         raise RunDirectoryError(f"cannot make {folder} ({error.strerror}); choose another --as") from error
+    return unfinished
+
+
+def _write_files(imported: Imported, folder: Path, record: RunRecord) -> dict[str, Json]:
+    """Write everything, ``run.json`` last, by which other commands know a run."""
     pairs = [
         (one, imported.alignment.rows[one.question_id])
         for one in imported.questions
@@ -81,9 +105,9 @@ def write_run(imported: Imported, folder: Path, origin: Origin, protocol: str) -
         _write_lines(folder / "retrievals.jsonl", contexts)
     report = {"counts": imported.counts(), "lists": imported.lists(), "categories": imported.category_labels()}
     write_json(folder / REPORT, report)
-    write_json(folder / "run.json", asdict(_record(imported, folder, origin, protocol, bool(contexts))))
     for judge in sorted({name for _, row in pairs for name in row.verdicts}):
         _write_verdicts(folder, judge, pairs, {one.question_id: one for one in references})
+    write_json(folder / "run.json", asdict(record))
     return report
 
 
@@ -130,14 +154,15 @@ def _retrieval(one: RecordedQuestion, row: Recorded) -> RetrievalRecord:
     )
 
 
-def _record(imported: Imported, folder: Path, origin: Origin, protocol: str, has_context: bool) -> RunRecord:
+def _record(imported: Imported, run_id: str, origin: Origin, protocol: str) -> RunRecord:
     code, source = commit(), imported.question_set
     origin_settings = {key: value for key, value in asdict(origin).items() if key != "reference"}
     identity = {"recorded": origin_settings, "data": source.sha256}
     asked = Counter(one.category for one in imported.questions)
+    has_context = any(row.context is not None for row in imported.alignment.rows.values())
     lacks = [*LACKS, *([] if has_context else ["the reader's context"])]
     return RunRecord(
-        run_id=folder.name,
+        run_id=run_id,
         experiment="recorded",
         seed=0,
         mode="answers",

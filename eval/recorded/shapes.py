@@ -15,6 +15,8 @@ VALUE = "@value"
 PARENT = "@parent."
 #: Names of keys or columns that a message lists, and characters of each.
 _LISTED, _LONGEST_NAME = 8, 40
+#: Characters of a judge's name, which files are called by.
+_LONGEST_JUDGE = 60
 #: Characters of another program's message.
 _LONGEST_SAID = 300
 #: Steps of a path to the rows, and characters of a pattern; longer ones are no paths and patterns that anybody wrote.
@@ -160,6 +162,10 @@ def _conversations(settings: Any, where: str) -> dict[str, str]:
 def _verdicts(settings: Any, where: str) -> dict[str, list[ValuePlace]]:
     if not isinstance(settings, Mapping):
         raise ConfigError(f"{where}: name each judge with the places of its verdicts, e.g. gpt-4o-mini: [llm_score]")
+    if long := next((str(judge) for judge in settings if len(str(judge)) > _LONGEST_JUDGE), None):
+        raise ConfigError(
+            f"{where}: {quoted(long)} is too long for a judge's name; at most {_LONGEST_JUDGE} characters"
+        )
     return {
         str(judge): [_place(value, f"{where}.{judge}") for value in (own if isinstance(own, list) else [own])]
         for judge, own in settings.items()

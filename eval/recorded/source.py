@@ -30,9 +30,13 @@ def files_of(path: Path) -> list[Path]:
     Raises:
         DataError: nothing is there.
     """
-    if path.is_file():
+    try:
+        found_file, found_folder = path.is_file(), path.is_dir()
+    except OSError as error:
+        raise DataError(f"{quoted(str(path))}: cannot be read ({error.strerror}); check the path") from error
+    if found_file:
         return [path]
-    if not path.is_dir():
+    if not found_folder:
         raise DataError(f"{path}: no such file or folder")
     found = sorted(one for one in path.iterdir() if one.is_file() and _suffix(one) in _KNOWN)
     if not found:

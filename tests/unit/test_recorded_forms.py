@@ -13,6 +13,7 @@ from eval.recorded.guess import guess_shape
 from eval.recorded.shapes import make_shape, read_shape
 from eval.recorded.source import read_tree
 from eval.runs.stored import load_answers
+from eval.score import main as score
 from memsys.errors import ConfigError, DataError
 
 TURN = {"conversation": "c1", "session": "1", "id": "1", "speaker": "Ann", "text": "My cat is called Pixel."}
@@ -210,3 +211,67 @@ def test_damaged_lines_are_still_named(tmp_path: Path, content: str) -> None:
         (tmp_path / name).write_text(content)
         with pytest.raises(DataError, match="line 2"):
             read_tree(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("..", "--as '..' is no name of a folder"),
+        (".", "is where all runs are stored"),
+        ("a/..", "is no name of a folder"),
+        ("x" * 400, "is no name of a folder"),
+        ("a\0b", "is no name of a folder"),
+        ("RUNS", "is where all runs are stored; name a folder in it"),
+    ],
+)
+def test_a_run_does_not_take_the_place_of_all_runs(
+    tmp_path: Path, name: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--as ..`` made ``results/runs`` a run, and a long name was a traceback."""
+    monkeypatch.setattr("eval.recorded.__main__.RUNS", tmp_path / "runs" / "recorded")
+    named = str(tmp_path / "runs") if name == "RUNS" else name
+    (tmp_path / "a.csv").write_text("question,gold,prediction\nWho?,Ann,Ann\n")
+    assert main(["import", str(tmp_path / "a.csv"), "--as", named, "--dataset", "own"]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("word", ["x" * 400 + ".csv", "x" * 400 + "=1", "x" * 5000])
+def test_a_long_word_is_one_message(tmp_path: Path, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", word, "--as", str(tmp_path / "run"), "--dataset", "custom"]) == 2
+    assert main(["import", "a.csv", "--as", str(tmp_path / "run"), "--dataset", word]) == 2
+    assert main(["import", "a.csv", "--as", str(tmp_path / "run"), "--dataset", "own", "--shape", word]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_what_a_killed_import_left_is_no_hindrance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own command was refused: the folder was not empty."""
+    (tmp_path / "a.csv").write_text("question,gold,prediction\nWho?,Ann,Ann\n")
+    given = ["import", str(tmp_path / "a.csv"), "--as", str(tmp_path / "out" / "run"), "--dataset", "own"]
+    for moment in ("_answer", "write_json"):
+        with monkeypatch.context() as stopped:
+            stopped.setattr(f"eval.recorded.run_folder.{moment}", _stopped)
+            assert main(given) == 130
+        assert not any((tmp_path / "out").iterdir())
+    left = tmp_path / "out" / ".run.part" / "judgements"
+    left.mkdir(parents=True)
+    (left / "a.jsonl").write_text("{")
+    assert main(given) == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["run"]
+
+
+def _stopped(*given: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_folder_of_runs_is_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As docs/scores.md says of most commands; the folder was refused."""
+    (tmp_path / "a.csv").write_text("question,gold,prediction\nWho?,Ann,Ann\n")
+    for name in ("one", "two"):
+        run = str(tmp_path / "runs" / name)
+        assert main(["import", str(tmp_path / "a.csv"), "--as", run, "--dataset", "own"]) == 0
+    assert score([str(tmp_path / "runs"), "--metrics", "f1_set"]) == 0
+    assert all((tmp_path / "runs" / name / "scores.jsonl").is_file() for name in ("one", "two"))
+    assert score([str(tmp_path)]) == 0
+    (tmp_path / "empty").mkdir()
+    assert score([str(tmp_path / "empty")]) == 2
