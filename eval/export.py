@@ -16,7 +16,7 @@ from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import check_folder, tracked_remark
 from eval.cli.terminal import console, say
 from eval.runs.files import write_atomic, write_json
-from eval.runs.folders import SUMMARIES, named_run_folders
+from eval.runs.folders import SUMMARIES, named_run_folders, summary_folder
 from eval.runs.trec import write_trec
 from eval.scoring.rows import SCORES, SCORES_META, STORED_DECIMALS, ScoreRow
 from eval.tables.places import without_places
@@ -47,14 +47,14 @@ def export_run(path: Path, out: Path = SUMMARIES) -> Path:
         The folder written.
 
     Raises:
-        RunDirectoryError: the run is not complete, not scored, or not summarised.
+        RunDirectoryError: the run is not complete, not scored, or not summarised, or its id leads elsewhere.
     """
     run = read_run(path)
     if isinstance(run, Skipped):
         raise RunDirectoryError(f"{path} cannot be exported: {run.reason}")
     if not run.summary:
         raise RunDirectoryError(f"{path} has no summary.json; run `memsys score {path}`")
-    target = out / run.run_id
+    target = summary_folder(out, run.record)
     write_json(target / "run.json", reduced_record(run))
     write_json(
         target / SCORES_META, without_places({"config": run.meta["config"], "models": run.meta.get("models", {})})

@@ -28,7 +28,7 @@ from eval.metrics.locomo import abstains, is_trapped
 from eval.metrics.metric import Metric
 from eval.metrics.registry import METRICS, TOKEN_F1
 from eval.runs.files import write_atomic, write_json
-from eval.runs.folders import SUMMARIES
+from eval.runs.folders import SUMMARIES, summary_folder
 from eval.runs.identity import identity_hash
 from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
 from eval.scoring.answers import gold_answers, in_known_words, score_answer
@@ -154,7 +154,7 @@ def _record(policy: Policy, name: str, data: LoadedData, config: Mapping[str, Ma
 
 def _write(policy: Policy, references: Sequence[ReferenceRecord], record: Mapping[str, Any], out: Path) -> Path:
     abstention = record["config"]["reader"]["abstention"]
-    target = out / str(record["run_id"])
+    target = summary_folder(out, record)
     rows = [floor_row(policy, reference, abstention) for reference in references]
     lines = [json.dumps(asdict(row), sort_keys=True, separators=(",", ":")) + "\n" for row in rows]
     target.mkdir(parents=True, exist_ok=True)

@@ -2,8 +2,39 @@
 
 import contextlib
 import os
+import re
 import uuid
 from pathlib import Path
+
+#: Bytes of a name in UTF-8: disks take 255, and endings and a temporary file's marks are added.
+_LONGEST_NAME = 200
+#: Names of devices, which some systems open in place of a file, with any ending.
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+
+
+def name_problem(value: object) -> str:
+    """Say why a value cannot be the name of one file or folder in a folder of ours; empty where it can.
+
+    Every name, key or id that was read from a file or a command line is checked by this before it becomes a part of a
+    path: another one could lead out of the folder, onto a hidden file of ours, or nowhere.
+    """
+    if not isinstance(value, str) or not value.strip():
+        return "is not blank"
+    if any(sign in value for sign in "/\\") or value in (".", ".."):
+        return "has neither / nor a backslash"
+    if not value.isprintable():  # also half of a surrogate pair, which no file name can hold
+        return "has no line break or other character that cannot be printed"
+    if value != value.strip() or value.startswith(".") or value.endswith("."):
+        return "neither begins with a dot or a space nor ends with one"
+    if _DEVICE.fullmatch(value):
+        return "is not a device's, as NUL is"
+    return f"has at most {_LONGEST_NAME} bytes" if len(value.encode()) > _LONGEST_NAME else ""
+
+
+def path_problem(value: object) -> str:
+    """Say why a value cannot be names of folders with ``/`` between them, each checked by :func:`name_problem`."""
+    parts = value.split("/") if isinstance(value, str) else [value]
+    return next(filter(None, map(name_problem, parts)), "")
 
 
 def replace_file(path: Path, content: bytes) -> None:

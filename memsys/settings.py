@@ -5,8 +5,9 @@ from dataclasses import fields
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from memsys.errors import ConfigError
+from memsys.errors import ConfigError, quoted
 from memsys.field_types import declared_types, type_problem
+from memsys.files import name_problem
 from memsys.vocabulary import Json
 
 if TYPE_CHECKING:
@@ -75,15 +76,13 @@ def check_template(key: str, text: object, *places: str) -> None:
 
 
 def check_name(key: str, value: object) -> None:
-    """Check a name that is a part of a folder's name.
+    """Check a name that is a part of the name of a folder or file.
 
     Raises:
-        ConfigError: it is no text, blank, or has a slash.
+        ConfigError: it cannot be (:func:`memsys.files.name_problem`).
     """
-    if not isinstance(value, str) or not value.strip():
-        raise ConfigError(f"{key}={value!r} is a part of the name of a run's folder; give it one that is not blank")
-    if "/" in value or "\0" in value or value in (".", ".."):
-        raise ConfigError(f"{key}={value!r} is a part of the name of a run's folder; write it without /")
+    if problem := name_problem(value):
+        raise ConfigError(f"{key}={quoted(value)} is a part of the name of a folder; give it one that {problem}")
 
 
 def refuse_gold(settings: Any, system: str) -> None:

@@ -12,6 +12,7 @@ from eval.runs.records import ReferenceRecord
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role
 from memsys.llm.roles import make_role
+from memsys.settings import check_name
 from memsys.vocabulary import RUBRIC, Json
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -82,6 +83,7 @@ class JudgeConfig:
     order_role: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_name("judge.name", self.name)
         self._check_choices()
         if self.halves == "cut" and self.unit != "rubric":
             raise ConfigError("judge.halves=cut is for rubrics; a whole answer is right or wrong (judge.unit=answer)")

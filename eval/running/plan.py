@@ -14,7 +14,8 @@ from eval.running.budgets import BudgetLimits, read_limits
 from eval.running.reader import ReaderConfig
 from eval.running.schedule import Schedule
 from eval.runs.identity import as_written, identity_hash, without_name
-from memsys.errors import ConfigError
+from memsys.errors import ConfigError, quoted
+from memsys.files import path_problem
 from memsys.index.settings import FLAT, IndexSettings
 from memsys.llm.config import BackboneConfig
 from memsys.protocol import MemoryConfig
@@ -83,7 +84,8 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     if index.kind == "flat":  # what runs had before there was a choice
         settings = without(settings, ("index",))
     roles = delegated_roles(settings)
-    check_name("memory.name", parts["memory"].name)
+    for part in ("memory", "embedder"):
+        check_name(f"{part}.name", parts[part].name)
     schedule = Schedule(latency=settings["timing"] == "latency", **settings["schedule"])
     return Plan(
         settings=settings,
@@ -121,9 +123,12 @@ def experiment_name(value: object) -> str:
             "experiment holds settings, where a name belongs: the file that +experiment=NAME chooses needs "
             "`# @package _global_` in its first lines"
         )
-    name = str(value)
-    if value is None or not name.strip() or Path(name).is_absolute() or ".." in Path(name).parts:
-        raise ConfigError(f"experiment={value!r} must name a folder under runs_dir; +experiment=NAME chooses a file")
+    name = "" if value is None else str(value)
+    if problem := path_problem(name):
+        raise ConfigError(
+            f"experiment={quoted(value)} must name a folder under runs_dir, whose name {problem}; +experiment=NAME "
+            "chooses a file"
+        )
     return name
 
 

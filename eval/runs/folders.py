@@ -1,10 +1,12 @@
 """Where runs and their committed summaries are stored, and which are below the folders that a user names."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from memsys.assets.paths import workplace
-from memsys.errors import RunDirectoryError
+from memsys.errors import RunDirectoryError, quoted
+from memsys.files import path_problem
 
 RUNS, SUMMARIES = workplace("results", "runs"), workplace("results", "summaries")
 
@@ -62,6 +64,21 @@ def chosen_folders(named: Sequence[Path] | None) -> Sequence[Path]:
         return stored_folders()
     named_run_folders(named)
     return named
+
+
+def summary_folder(out: Path, record: Mapping[str, Any]) -> Path:
+    """Folder of a run's summary below ``out``, named by the run's id.
+
+    Raises:
+        RunDirectoryError: ``run_id`` of the record is no path below a folder.
+    """
+    run_id = record.get("run_id")
+    if problem := path_problem(run_id):
+        raise RunDirectoryError(
+            f"run.json: run_id={quoted(run_id)} names the folder of the summary; it must be a name that {problem}; "
+            "restore the file"
+        )
+    return out / str(run_id)
 
 
 def stored_folders() -> list[Path]:

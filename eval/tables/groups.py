@@ -10,6 +10,8 @@ from eval.tables.stored import StoredRun
 
 #: Conversations that a title names; more are counted.
 _NAMED = 4
+#: Characters of a group's name in files; disks take 255 bytes.
+_LONGEST_KEY = 120
 
 #: Data set, backbone, wording and questions of a group; reader and checksum of the data tell further ones apart.
 _Shared = tuple[str, str, str, tuple[str, ...]]
@@ -55,7 +57,7 @@ class ComparableRuns:
         """Setting and number of questions in letters of file names: a recorded backbone may have any name."""
         words = f"{self.prompts} {self.reader}".replace("'", "").split()
         parts = (self.dataset, self.backbone, str(len(self.asked)), *words)
-        return re.sub(r"[^\w.+-]+", "_", "_".join(parts))
+        return re.sub(r"[^\w.+-]+", "_", "_".join(parts))[:_LONGEST_KEY]
 
     @property
     def checksum(self) -> str:

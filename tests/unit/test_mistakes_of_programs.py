@@ -318,14 +318,14 @@ def test_the_name_of_an_experiment_is_a_folder_of_runs(value: Any, message: str)
 @pytest.mark.parametrize("name", ["a/b", "../a", "' '"])
 def test_the_name_of_a_memory_begins_that_of_a_folder(name: str) -> None:
     """A run named a/b lay where neither a sweep nor another run looked for it."""
-    with pytest.raises(ConfigError, match=r"^memory\.name='.*' is a part of the name of a run's folder"):
+    with pytest.raises(ConfigError, match=r"^memory\.name='.*' is a part of the name of a folder"):
         compose_plan([f"memory.name={name}", "mode=retrieval_only", "embedder=hashing"])
 
 
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("backbone.name=org/model", r"backbone\.name='org/model' is a part of the name of a run's folder"),
+        ("backbone.name=org/model", r"backbone\.name='org/model' is a part of the name of a folder"),
         ("schedule=null", "schedule=None must be settings by name"),
         ("index=3", "index=3 must be settings by name"),
         ("serving=null", "serving=None must be settings by name"),

@@ -47,7 +47,7 @@ QUICK = ("mode=retrieval_only", "embedder=hashing")
         ("cache_dir=", "cache_dir='' names no folder; write . for the current one"),
         ("dataset.name=", "dataset.name='' is what tables and records call it; give it a name"),
         ("embedder.name=", "embedder.name='' is what tables and records call it; give it a name"),
-        ("memory.name=", "memory.name='' is a part of the name of a run's folder; give it one that is not blank"),
+        ("memory.name=", "memory.name='' is a part of the name of a folder; give it one that is not blank"),
         (
             "scoring.metrics=[]",
             "scoring.metrics=[] scores no answer; name metrics or groups, e.g. scoring.metrics=[lexical]",
@@ -111,8 +111,8 @@ def test_numbers_beyond_what_a_sampler_takes_are_named(key: str, value: float, b
     [
         ({"sampling": {**NOTHING, "top_k": -3}}, "top_k=-3 must be at least 1, or 0 for all tokens"),
         ({"temperature": 7}, "backbone.temperature=7 must be a number from 0 to 2"),
-        ({"name": "a/b"}, "backbone.name='a/b' is a part of the name of a run's folder; write it without /"),
-        ({"name": " "}, "backbone.name=' ' is a part of the name of a run's folder; give it one that is not blank"),
+        ({"name": "a/b"}, "a part of the name of a folder; give it one that has neither / nor a backslash"),
+        ({"name": " "}, "backbone.name=' ' is a part of the name of a folder; give it one that is not blank"),
         ({"thinking": "off"}, "leave backbone.thinking at none for a model without a switch"),
         ({"thinking_switch": {"x": 1}}, "set it to off or on, or the switch to {}"),
     ],
