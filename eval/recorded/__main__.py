@@ -11,11 +11,10 @@ from eval.cli.places import RESULTS
 from eval.cli.terminal import console, say, stage
 from eval.configs.presets import default_choice
 from memsys.errors import ConfigError, DataError, quoted
+from memsys.files import name_problem
 
 #: Where run folders are put, beside those of experiments.
 RUNS = RESULTS / "runs" / "recorded"
-#: Bytes of a run's name: file systems take 255, of which the folder of an unfinished import needs some.
-_LONGEST_NAME = 200
 #: What the help of an import says of the file, and how it is called.
 _COLUMNS = """\
 Make a run folder from recorded answers.
@@ -143,9 +142,9 @@ def _folder(name: str) -> Path:
         ConfigError: it is none that can be made, or holds all runs.
     """
     folder = Path(name) if Path(name).parent != Path() else RUNS / name
-    if folder.name in ("", "..") or "\0" in name or len(folder.name.encode()) > _LONGEST_NAME:
+    if problem := name_problem(folder.name) or ("has no NUL" if "\0" in name else ""):
         raise ConfigError(
-            f"--as {quoted(name)} is no name of a folder; take one of at most {_LONGEST_NAME} letters, digits and `-`"
+            f"--as {quoted(name)} is no name of a folder; take one that {problem}"
         )
     if RUNS.is_relative_to(folder.resolve()):
         raise ConfigError(f"--as {name}: {folder} is where all runs are stored; name a folder in it")
