@@ -26,7 +26,7 @@ from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import DATASETS
 from eval.metrics.locomo import abstains, is_trapped
 from eval.metrics.metric import Metric
-from eval.metrics.registry import METRICS, TOKEN_F1
+from eval.metrics.registry import METRICS, TOKEN_F1, groups
 from eval.runs.files import write_atomic, write_json
 from eval.runs.folders import SUMMARIES, summary_folder
 from eval.runs.identity import identity_hash
@@ -44,7 +44,8 @@ PRESETS = tuple(info.floor_preset for info in DATASETS.values() if info.floor_pr
 
 def floor_metrics() -> list[Metric]:
     """Metrics of texts that a constant answer is scored by: those of comparisons, and every definition of token F1."""
-    return [metric for metric in METRICS.values() if metric.lexical and (metric.listed or metric.group == TOKEN_F1)]
+    lexical = (METRICS[name] for name in groups()["lexical"])
+    return [metric for metric in lexical if metric.listed or metric.group == TOKEN_F1]
 
 
 def floor_answer(policy: Policy, reference: ReferenceRecord, abstention: str) -> str:

@@ -143,8 +143,15 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
     else:
         console().print("no retrievals were recorded: there is no evidence to score", style="dim")
     _warn_of_no_entries(summary.get("storage"))
-    if asked:
+    if asked := (*asked, *_mixed_metrics(summary)):
         _show(_asked_table(summary, asked))
+
+
+def _mixed_metrics(summary: Any) -> list[str]:
+    """Metrics for text in any script that the run was scored with: no protocol names them."""
+    from eval.metrics.registry import groups
+
+    return [name for name in groups()["mixed"] if any(name in found for found in summary["metrics"].values())]
 
 
 def _scored_before(run: Path) -> tuple[str, set[str]]:

@@ -3,7 +3,8 @@
 score(q, d) = sum over the words t of q, with repeats, of ln(1 + (N - n + 0.5) / (n + 0.5)) f / (f + k1 (1 - b + b |d|
 / avgdl)), where |d| is the length as Lucene keeps it, in one byte. Words are those of Unicode's rules without the
 possessive, in small letters, without Lucene's stop words, stemmed as Porter's own program does. Lucene 9
-(``BM25Similarity``, ``SmallFloat``), Anserini (``DefaultEnglishAnalyzer``, ``BagOfWordsQueryGenerator``).
+(``BM25Similarity``, ``SmallFloat``), Anserini (``DefaultEnglishAnalyzer``, ``BagOfWordsQueryGenerator``). Chinese and
+Japanese are cut into single characters, but for katakana; Thai, Lao, Khmer and Burmese are not cut at all.
 """
 
 import re
@@ -15,9 +16,12 @@ from numpy.typing import NDArray
 
 from baselines.gam.stems import STOP_WORDS
 from memsys.index.bm25 import BM25Index
+from memsys.index.words import warn_of_joined_words
 
 #: Letters and digits; between letters also colons, full stops and apostrophes, between digits what stands in numbers.
 _WORD = re.compile(r"\w+(?:(?:(?<=[^\W\d_])[:.·'‘’](?=[^\W\d_])|(?<=\d)[.,;'‘’](?=\d))\w+)*")
+#: Han and hiragana, of which each character is a word.
+_IDEOGRAPH = re.compile("[\u3005-\u3007\u3041-\u309f\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _POSSESSIVE = re.compile(r"['’]s$")
 #: Lengths below are kept as they are; of the rest above it, four binary digits.
 _EXACT_LENGTHS = 24
@@ -56,6 +60,9 @@ def kept_length(length: int) -> int:
 
 def lucene_words(text: str) -> list[str]:
     """Split a text into lower-case stems, in order, with repeats."""
+    warn_of_joined_words("Lucene's English analyzer, which memory.research.keywords=lucene takes over", text)
+    if not text.isascii():
+        text = _IDEOGRAPH.sub(r" \g<0> ", text)
     words = (_POSSESSIVE.sub("", word.lower()) for word in _WORD.findall(text))
     return [_stem(word) for word in words if word and word not in STOP_WORDS]
 

@@ -1,10 +1,9 @@
 """Words for the keyword search: Porter stems without Lucene's stop words."""
 
-import re
 from functools import lru_cache
 from typing import Any
 
-_WORD = re.compile(r"\w+")
+from memsys.index.words import all_words
 
 _FUNCTION_WORDS = """
 a an and are as at be but by for if in into is it no not of on or such
@@ -29,4 +28,4 @@ def _stem(word: str) -> str:
 
 def stems(text: str) -> list[str]:
     """Split a text into lower-case stems, in order, with repeats."""
-    return [_stem(word) for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
+    return [_stem(word) for word in all_words(text) if word not in STOP_WORDS]

@@ -9,6 +9,7 @@ from baselines.mem0.roles import TEXTS
 from memsys.embedding.contract import Vectors
 from memsys.facts.batches import batch_date, batch_turn_ids
 from memsys.index.vector import SCORE_DECIMALS, VectorIndex
+from memsys.scripts import without_punctuation
 from memsys.settings import check_choices, check_cosines, check_flags, check_minimum
 from memsys.vocabulary import Hit, Json, Unit
 
@@ -66,7 +67,7 @@ def entity_name(text: str) -> str:
 
 def relation_name(text: str) -> str:
     """Write a relation's name as the graph does: letters, digits and underscores."""
-    return re.sub(r"\W+", "_", text.lower()).strip("_")
+    return re.sub(r"\s+", "_", without_punctuation(text.lower()).strip()).strip("_")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from baselines.mem0.roles import TEXTS
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.facts.batches import subject
 from memsys.index.bm25 import BM25Index
-from memsys.index.words import words
+from memsys.index.words import warn_of_joined_words, words
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.seeding import question_key
 from memsys.turns import TurnFormat
@@ -96,7 +96,10 @@ def ranked(edges: Sequence[Edge], question: str, rules: EntityGraphRules) -> lis
     """
 
     def tokens(text: str) -> list[str]:
-        return words(text.replace("_", " ")) if rules.split_underscores else text.split()
+        if rules.split_underscores:
+            return words(text.replace("_", " "))
+        warn_of_joined_words("mem0's graph search, which memory.graph.split_underscores=false takes over", text)
+        return text.split()
 
     index = BM25Index(tokenise=tokens)
     texts = [" ".join((edge.source, edge.relation, edge.destination)) for edge in edges]

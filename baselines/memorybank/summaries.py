@@ -12,7 +12,7 @@ from memsys.llm.contract import LanguageModel, Role
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Turn
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？।؟])\s*|\n+")
 
 
 @dataclass(frozen=True, slots=True)

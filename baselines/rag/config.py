@@ -21,11 +21,15 @@ Order = Literal["rank", "time"]
 
 @dataclass(frozen=True, slots=True)
 class Bm25Settings:
-    """Constants of Okapi BM25; see :class:`memsys.index.bm25.BM25Index`."""
+    """Constants of Okapi BM25, see :class:`memsys.index.bm25.BM25Index`, and what becomes of passages of score 0.
+
+    ``fill`` takes them, oldest first, where fewer than ``k`` match. Where none matches, none is found.
+    """
 
     k1: float
     b: float
     epsilon: float
+    fill: bool
 
 
 @dataclass(frozen=True, slots=True)

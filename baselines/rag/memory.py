@@ -81,11 +81,13 @@ class RagMemory(BaseMemory):
         with timed(spans, "format"):
             context = shown_together(self._ordered(ranking))
         hits = tuple(self._passages[passage_id].hit(score) for passage_id, score in ranking)
-        trace = {
+        trace: dict[str, Json] = {
             "query": searched.text,
             "fallbacks": ["keywords:question"] if searched.fallback else [],
             "spans": spans,
         }
+        if unmatched := self._unmatched(ranking):
+            trace["unmatched"] = unmatched
         return Retrieval(hits, context, trace)
 
     async def _counted(self, turn: Turn) -> CountedTurn:
@@ -122,6 +124,10 @@ class RagMemory(BaseMemory):
             if room < 0:
                 return ranking[:count]
         return ranking
+
+    def _unmatched(self, ranking: Ranking) -> int:
+        """Count the passages that fill the list up without a word of the query."""
+        return sum(score <= 0 for _, score in ranking) if self._config.scorer == "bm25" else 0
 
     def _ordered(self, ranking: Ranking) -> list[Passage]:
         found = [passage_id for passage_id, _ in ranking]

@@ -95,8 +95,10 @@ class LexicalIndex:
         self._fill(self._passages)
 
     def search(self, query: str, k: int) -> Ranking:
-        """Find the ``k`` best passages; see :meth:`memsys.index.bm25.BM25Index.search`."""
-        return self._index.search(query, k)
+        """Find the ``k`` best passages; none where all scores are 0. See :class:`baselines.rag.config.Bm25Settings`."""
+        found = self._index.search(query, k)
+        matching = [(item, score) for item, score in found if score > 0]
+        return found if matching and self._config.bm25_settings.fill else matching
 
     def _meets_labels(self, passages: Sequence[Passage]) -> bool:
         known = self._labels

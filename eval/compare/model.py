@@ -94,7 +94,7 @@ class Report:
         """What a reader of the means should know of the protocol, and of judges that are left out."""
         published = (score for row in self.rows if not row.run.of_own_data for score in row.run.rows)
         names = ", ".join(unlabelled_kinds(published, self.protocol))
-        found = [*self.left_out, *self._unlike_questions(), *self._test_embedder()]
+        found = [*self.left_out, *self._unlike_questions(), *self._test_embedder(), *self._unsplit()]
         if not names:
             return found
         return [
@@ -124,6 +124,16 @@ class Report:
         return [
             f"warning: {', '.join(names)}: embedder={TEST_EMBEDDER} compares words and is for tests; what a system "
             "finds with its embeddings is not measured by it"
+        ]
+
+    def _unsplit(self) -> list[str]:
+        """That published metrics do not split the gold answers of some runs into words."""
+        names = [row.label for row in self.rows if row.run.meta.get("unsplit")]
+        if not names:
+            return []
+        return [
+            f"warning: {', '.join(names)}: the published F1, BLEU, METEOR and ROUGE do not split gold answers in their "
+            "script into words; read the columns whose names end in mixed"
         ]
 
     @property

@@ -5,7 +5,6 @@ by *substring* (the papers' way: normalised gold text within normalised memory t
 text can pass).
 """
 
-import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from functools import lru_cache
 from math import log2
 
 from eval.metrics.overlap import harmonic
+from memsys.scripts import without_punctuation
 
 #: Retrieved memories beyond this rank do not count.
 DEPTH = 10
@@ -20,8 +20,6 @@ DEPTH = 10
 STORED_RECALL = "stored_recall"
 #: Share of the gold turns that a memory in the context came from: of all that was retrieved, what the reader saw.
 SHOWN_RECALL = "shown_recall"
-
-_NO_WORD = re.compile(r"[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class SubstringMatching:
 def normalise(text: str, nfkc: bool = True) -> str:
     """Lower-case, punctuation to blanks, blanks collapsed."""
     text = unicodedata.normalize("NFKC", text) if nfkc else text
-    return " ".join(_NO_WORD.sub(" ", text.lower()).split())
+    return " ".join(without_punctuation(text.lower()).split())
 
 
 def _rank(holds: Sequence[Sequence[bool]], gold: int) -> Ranking:

@@ -19,6 +19,9 @@ Need = Literal["punkt", "wordnet", "bertscore_model", "sbert_model", "retrievals
 #: How the several answers to a question for a list are taken. ``joined``: as one text, which the answer should name in
 #: full, as CLAG's code has it for BioASQ. ``max``: the best over them. Alternatives of one answer are always taken so.
 References = Literal["joined", "max"]
+#: What a definition takes for words: what spaces separate; runs of ``\w``, which has no combining marks; runs of a-z
+#: and digits; words of any script, see :mod:`eval.metrics.mixed`. Empty: it splits nothing.
+Words = Literal["", "spaces", "word_characters", "latin", "any_script"]
 #: What a share may lie beside 0 and 1 by rounding.
 _ROUNDING = 1e-9
 
@@ -41,6 +44,7 @@ class Metric:
         listed: has a column in comparisons, a place in the report's menu and in the floors. Off for definitions that
             the lens compares, for parts of a figure, and for F1, whose column follows the protocol.
         whose: whose definition it is, in figures of one group.
+        words: what the definition takes for words, see :data:`Words`.
     """
 
     name: str
@@ -55,6 +59,7 @@ class Metric:
     higher_is_better: bool = True
     listed: bool = True
     whose: str = ""
+    words: Words = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(r"[^\s,]+", self.name):
@@ -64,6 +69,9 @@ class Metric:
         if self.references not in get_args(References):
             choices = ", ".join(get_args(References))
             raise ConfigError(f"metric {self.name!r}: references={self.references!r}; choose one of {choices}")
+        if self.words not in get_args(Words):
+            choices = ", ".join(filter(None, get_args(Words)))
+            raise ConfigError(f"metric {self.name!r}: words={self.words!r}; choose one of {choices}, or leave it empty")
         unknown = [need for need in self.needs if need not in get_args(Need)]
         if isinstance(self.needs, str) or unknown:
             choices = ", ".join(get_args(Need))

@@ -37,7 +37,11 @@ def bleu1(prediction: str, reference: str) -> float:
 
     What NLTK's ``sentence_bleu`` gives, without the longer n-grams, which take most of its time and weigh nothing.
     """
-    predicted, expected = punkt_tokens(prediction), punkt_tokens(reference)
+    return unigram_bleu(punkt_tokens(prediction), punkt_tokens(reference))
+
+
+def unigram_bleu(predicted: Sequence[str], expected: Sequence[str]) -> float:
+    """BLEU-1 of token lists: clipped precision with brevity penalty."""
     clipped = sum((Counter(predicted) & Counter(expected)).values())
     if not clipped:
         return 0.0
@@ -70,7 +74,8 @@ def bleu1_gam(prediction: str, reference: str) -> float:
     return penalty * clipped / len(predicted)
 
 
-def _meteor(prediction: tuple[str, ...], reference: tuple[str, ...]) -> float:
+def meteor_of(prediction: tuple[str, ...], reference: tuple[str, ...]) -> float:
+    """METEOR of token lists (alpha 0.9, beta 3, gamma 0.5)."""
     from nltk.translate.meteor_score import single_meteor_score
 
     words = frozenset(stemmer().stem(word.lower()) for word in reference)
@@ -83,12 +88,12 @@ def meteor(prediction: str, reference: str) -> float:
     An exact answer of n words scores ``1 - 0.5 / n**3``, so one word scores 0.5. NLTK hands stems to WordNet, so
     synonyms match only where both words equal their stems.
     """
-    return _meteor(tuple(prediction.split()), tuple(reference.split()))
+    return meteor_of(tuple(prediction.split()), tuple(reference.split()))
 
 
 def meteor_tokenized(prediction: str, reference: str) -> float:
     """METEOR on NLTK words. Source: MemOS ``locomo_eval.py``."""
-    return _meteor(punkt_tokens(prediction), punkt_tokens(reference))
+    return meteor_of(punkt_tokens(prediction), punkt_tokens(reference))
 
 
 @cache
@@ -128,6 +133,11 @@ def rouge2(prediction: str, reference: str) -> float:
 def rouge_l(prediction: str, reference: str) -> float:
     """ROUGE-L F; source as :func:`rouge1`. Non-Latin text scores 0: the tokenizer keeps a-z and 0-9 only."""
     predicted, expected = (_rouge_tokenizer().tokenize(text) for text in (prediction, reference))
+    return subsequence_f1(predicted, expected)
+
+
+def subsequence_f1(predicted: Sequence[str], expected: Sequence[str]) -> float:
+    """ROUGE-L F of token lists."""
     common = common_subsequence(predicted, expected)
     if not common:
         return 0.0

@@ -52,29 +52,40 @@ def _variant(name: str, source: str, function: PairFunction | None = None, **set
 
 # Inside a group the order is the lens's.
 _LEXICAL = (
-    _variant("f1_set", _AMEM_MEM0, overlap.f1_set, group=TOKEN_F1, whose="A-Mem, mem0"),
-    _variant("f1_word", "MemoryOS eval/evalution_loco.py", overlap.f1_word, group=TOKEN_F1, whose="MemoryOS"),
-    _variant("f1_memos", _MEMOS, overlap.f1_memos, needs=("punkt",), group=TOKEN_F1, whose="MemOS"),
-    _variant("f1_gam", _GAM, overlap.f1_gam, references="max", group=TOKEN_F1, whose="GAM"),
-    _variant("f1_squad", _SQUAD, overlap.f1_squad, references="max", group=TOKEN_F1, whose="SQuAD"),
-    _variant("f1_locomo", _LOCOMO, locomo.f1_locomo, group=TOKEN_F1, whose="LoCoMo"),
-    _variant("f1_locomo_multi", f"{_LOCOMO}, category 1", locomo.f1_locomo_multi),
-    _variant("locomo_official", f"{_LOCOMO}, rule per category", rule=locomo.locomo_official, group=TOKEN_F1),
+    _variant("f1_set", _AMEM_MEM0, overlap.f1_set, group=TOKEN_F1, whose="A-Mem, mem0", words="spaces"),
+    _variant(
+        "f1_word",
+        "MemoryOS eval/evalution_loco.py",
+        overlap.f1_word,
+        group=TOKEN_F1,
+        whose="MemoryOS",
+        words="word_characters",
+    ),
+    _variant("f1_memos", _MEMOS, overlap.f1_memos, needs=("punkt",), group=TOKEN_F1, whose="MemOS", words="spaces"),
+    _variant("f1_gam", _GAM, overlap.f1_gam, references="max", group=TOKEN_F1, whose="GAM", words="word_characters"),
+    _variant("f1_squad", _SQUAD, overlap.f1_squad, references="max", group=TOKEN_F1, whose="SQuAD", words="spaces"),
+    _variant("f1_locomo", _LOCOMO, locomo.f1_locomo, group=TOKEN_F1, whose="LoCoMo", words="spaces"),
+    _variant("f1_locomo_multi", f"{_LOCOMO}, category 1", locomo.f1_locomo_multi, words="spaces"),
+    _variant(
+        "locomo_official", f"{_LOCOMO}, rule per category", rule=locomo.locomo_official, group=TOKEN_F1, words="spaces"
+    ),
     _variant("em_lower", _AMEM_MEM0, overlap.em_lower, group=_EXACT),
     _variant("em_squad", _SQUAD, overlap.em_squad, references="max", group=_EXACT),
     _variant("em_set", _LOCOMO, locomo.em_set, group=_EXACT),
     _variant("substring_em", _MEMORY_AGENT_BENCH, overlap.substring_em, references="max", group=_EXACT),
-    Metric("bleu1", _AMEM_MEM0, ngrams.bleu1, needs=("punkt",), group=_NGRAMS, label="BLEU-1"),
-    _variant("bleu2", _AMEM, ngrams.bleu2, needs=("punkt",)),
-    _variant("bleu3", _AMEM, ngrams.bleu3, needs=("punkt",)),
-    _variant("bleu4", _AMEM, ngrams.bleu4, needs=("punkt",)),
-    _variant("bleu1_gam", _GAM, ngrams.bleu1_gam, references="max", group=_NGRAMS),
-    _variant("rouge1", _AMEM, ngrams.rouge1),
-    _variant("rouge2", _AMEM, ngrams.rouge2),
-    Metric("rougeL", _AMEM, ngrams.rouge_l, group=_NGRAMS, label="ROUGE-L"),
-    _variant("rouge1_locomo", f"{_LOCOMO}, rougel_score", locomo.rouge1_locomo, group=_NGRAMS),
-    Metric("meteor", _AMEM, ngrams.meteor, needs=("wordnet",), group=_NGRAMS, label="METEOR"),
-    _variant("meteor_tokenized", _MEMOS, ngrams.meteor_tokenized, needs=("punkt", "wordnet"), group=_NGRAMS),
+    Metric("bleu1", _AMEM_MEM0, ngrams.bleu1, needs=("punkt",), group=_NGRAMS, label="BLEU-1", words="spaces"),
+    _variant("bleu2", _AMEM, ngrams.bleu2, needs=("punkt",), words="spaces"),
+    _variant("bleu3", _AMEM, ngrams.bleu3, needs=("punkt",), words="spaces"),
+    _variant("bleu4", _AMEM, ngrams.bleu4, needs=("punkt",), words="spaces"),
+    _variant("bleu1_gam", _GAM, ngrams.bleu1_gam, references="max", group=_NGRAMS, words="word_characters"),
+    _variant("rouge1", _AMEM, ngrams.rouge1, words="latin"),
+    _variant("rouge2", _AMEM, ngrams.rouge2, words="latin"),
+    Metric("rougeL", _AMEM, ngrams.rouge_l, group=_NGRAMS, label="ROUGE-L", words="latin"),
+    _variant("rouge1_locomo", f"{_LOCOMO}, rougel_score", locomo.rouge1_locomo, group=_NGRAMS, words="spaces"),
+    Metric("meteor", _AMEM, ngrams.meteor, needs=("wordnet",), group=_NGRAMS, label="METEOR", words="spaces"),
+    _variant(
+        "meteor_tokenized", _MEMOS, ngrams.meteor_tokenized, needs=("punkt", "wordnet"), group=_NGRAMS, words="spaces"
+    ),
 )
 
 _NEURAL = (
@@ -176,7 +187,7 @@ def register(*added: Metric) -> None:
     for metric in added:
         if not isinstance(metric, Metric):
             raise ConfigError(f"{metric!r} is no metric; register a Metric(name, source, function)")
-        if metric.name in METRICS or metric.name in ("lexical", "neural", "evidence", "all"):
+        if metric.name in METRICS or metric.name in ("lexical", "mixed", "neural", "evidence", "all"):
             raise ConfigError(f"metric {metric.name!r} is there already; choose another name")
         METRICS[metric.name] = metric
 
@@ -199,7 +210,8 @@ def groups() -> dict[str, tuple[str, ...]]:
     """Names that stand for several metrics."""
     everything = tuple(METRICS.values())
     return {
-        "lexical": tuple(metric.name for metric in everything if metric.lexical),
+        "lexical": tuple(metric.name for metric in everything if metric.lexical and metric.words != "any_script"),
+        "mixed": tuple(metric.name for metric in everything if metric.words == "any_script"),
         "neural": tuple(metric.name for metric in everything if metric.neural),
         "evidence": tuple(metric.name for metric in everything if "retrievals" in metric.needs),
         "all": tuple(METRICS),

@@ -14,6 +14,7 @@ from eval.runs.provenance import commit, hardware, packages
 from eval.runs.records import ReferenceRecord, UpdatesRecord
 from eval.runs.run_json import RunRecord, now
 from memsys.credentials import without_secrets
+from memsys.index.words import TOKENIZER
 from memsys.vocabulary import Json, Sample
 
 
@@ -43,6 +44,7 @@ def make_record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path
         departures=run_departures(plan.settings["memory"]),
         prompt_sources=prompt_rows(plan.settings),
         memory_code=memory_code(plan.memory),
+        tokenizer=TOKENIZER,
     )
 
 

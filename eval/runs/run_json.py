@@ -59,6 +59,8 @@ class RunRecord:
     loading: dict[str, float] = field(default_factory=dict)
     #: checksum of the memory system's source (:mod:`eval.runs.memory_code`) with which the run began
     memory_code: str | None = None
+    #: of lexical searches (:mod:`memsys.index.words`), but for those that keep a published one
+    tokenizer: str | None = None
 
 
 def standing(record: Mapping[str, Any]) -> str:

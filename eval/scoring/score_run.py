@@ -5,6 +5,7 @@ is null; a metric whose corpus or model is missing stops the scoring.
 """
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -25,13 +26,16 @@ from eval.runs.stored import (
     load_updates,
     missing,
 )
-from eval.scoring.answers import answer_scores, corrected_scores
+from eval.scoring.answers import answer_scores, corrected_scores, gold_answers
 from eval.scoring.kept import kept_scores
 from eval.scoring.neural import neural_scores
 from eval.scoring.retrievals import memory_scores, retrieval_scores
 from eval.scoring.rows import SCORES, SCORES_META, STORED_DECIMALS, ScoreRow, Scores, ScoringConfig, checksums
+from eval.scoring.splitting import advice, unsplit_answers, with_mixed
 from eval.scoring.stored_turns import StoredTurns
 from memsys.errors import ScoringError
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,11 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     items, counts = _load(run_dir)
     if not items:
         raise ScoringError(f"{run_dir} holds neither answers nor retrievals yet; run or resume the experiment first")
+    golds = [gold_answers(item.reference) for item in items if item.answer is not None]
+    unsplit = unsplit_answers(golds, metrics)
+    if unsplit:
+        metrics = with_mixed(metrics)
+        logger.warning("%s: %s", run_dir.name, advice(unsplit, len(golds)))
     answered = [(item.answer, item.reference) for item in items if item.answer is not None]
     neural, models = neural_scores(answered, metrics, config) if answered else ({}, {})
     scoring = _Scoring(metrics, config, neural, StoredTurns(run_dir), load_updates(run_dir), _corrections(run_dir))
@@ -79,6 +88,7 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
         "packages": {name: version(name) for name in ("nltk", "rouge-score")},
         "counts": counts,
         "inputs": before,
+        **({"unsplit": unsplit} if unsplit else {}),
     }
     lines = [json.dumps(asdict(row), ensure_ascii=False, sort_keys=True).encode() + b"\n" for row in rows]
     write_atomic(run_dir / SCORES, b"".join(lines))

@@ -4,7 +4,6 @@ Two texts are similar when they share words. Each word adds +1 or -1 to one of `
 by its CRC-32 (Weinberger et al. 2009, "Feature Hashing for Large Scale Multitask Learning").
 """
 
-import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +13,8 @@ import numpy as np
 
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.errors import ConfigError
+from memsys.index.words import all_words
 from memsys.settings import check_share
-
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ class HashingEmbedder:
         return vectors
 
     def _fill(self, vector: Vectors, text: str) -> None:
-        for word in _WORD.findall(text.lower()):
+        for word in all_words(text):
             code = _crc32(word)
             vector[(code >> 1) % self._dimension] += 1.0 if code & 1 else -1.0
         norm = float(np.linalg.norm(vector))

@@ -1,6 +1,19 @@
-"""Words for lexical search: lower-case word characters without a short list of English function words."""
+"""Words for lexical search: lower-case word characters without a short list of English function words.
 
+Where no space separates words (:mod:`memsys.scripts`), pairs of neighbouring characters stand in for them, and a
+character alone between others for itself: what Lucene's ``CJKBigramFilter`` makes of Chinese, Japanese and Korean.
+"""
+
+import logging
 import re
+from itertools import pairwise
+
+from memsys.scripts import has_joined_words, needs_care, runs
+
+logger = logging.getLogger(__name__)
+
+#: Name of this tokenizer in ``run.json``.
+TOKENIZER = "words, character bigrams of scripts without spaces"
 
 _WORD = re.compile(r"\w+")
 
@@ -17,6 +30,32 @@ s t m d ll re ve
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
+#: Tokenizers that were warned of in this process.
+_WARNED: set[str] = set()
+
+
+def all_words(text: str) -> list[str]:
+    """Split a text into lower-case words, in order, with repeats."""
+    if needs_care(text):
+        return [word for run in runs(text) for word in _bigrams(run)]
+    return _WORD.findall(text.lower())
+
+
 def words(text: str) -> list[str]:
     """Split a text into lower-case words and leave the stop words out, in order, with repeats."""
-    return [word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
+    return [word for word in all_words(text) if word not in STOP_WORDS]
+
+
+def _bigrams(run: list[str]) -> list[str]:
+    return run if len(run) == 1 else [first + second for first, second in pairwise(run)]
+
+
+def warn_of_joined_words(tokenizer: str, text: str) -> None:
+    """Warn, once per tokenizer and process, that a published tokenizer meets words that no space separates."""
+    if has_joined_words(text) and tokenizer not in _WARNED:
+        _WARNED.add(tokenizer)
+        logger.warning(
+            "%s is made for words between spaces and finds little in Chinese, Japanese, Korean, Thai, Lao, Khmer or "
+            "Burmese text. It is kept as published: for such text choose a search by vectors, or by memsys's own words",
+            tokenizer,
+        )

@@ -5,8 +5,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from memsys.index.words import STOP_WORDS, words
+from memsys.scripts import has_joined_words, without_punctuation
 
-_PUNCTUATION = re.compile(r"[^\w\s]|_")
 _ARTICLES = re.compile(r"^(?:(?:a|an|the)\s+)+")
 _DIGITS = re.compile(r"\d+")
 _CAPITALISED = re.compile(r"\b[A-Z][\w'’-]*(?:[ ]+[A-Z][\w'’-]*)*")
@@ -15,7 +15,7 @@ _ROLE_WORDS = frozenset({"user", "assistant", "speaker"})
 
 def normalised(phrase: str) -> str:
     """Return the canonical key of a phrase: NFKC, lower case, without punctuation and leading articles."""
-    plain = _PUNCTUATION.sub(" ", unicodedata.normalize("NFKC", phrase).casefold())
+    plain = without_punctuation(unicodedata.normalize("NFKC", phrase).casefold()).replace("_", " ")
     return _ARTICLES.sub("", " ".join(plain.split()))
 
 
@@ -53,9 +53,12 @@ def turn_keywords(phrases: Iterable[str], speakers: Iterable[str], text: str, li
 
 
 def fallback_phrases(text: str, letters: int) -> list[str]:
-    """Find phrases without a model: runs of capitalised words; else content words of so many letters or more."""
+    """Find phrases without a model: runs of capitalised words; else content words of so many letters or more.
+
+    Pairs of characters of a script without spaces count whatever their length.
+    """
     spans = [span for span in _CAPITALISED.findall(text) if not STOP_WORDS.issuperset(normalised(span).split())]
-    return spans or [word for word in words(text) if len(word) >= letters]
+    return spans or [word for word in words(text) if len(word) >= letters or has_joined_words(word)]
 
 
 def question_keywords(phrases: Sequence[str], max_words: int) -> list[str]:

@@ -149,7 +149,7 @@ def test_unknown_metric_names_the_close_ones() -> None:
 
 
 def test_groups_cover_the_registry() -> None:
-    grouped = {name for group in ("lexical", "neural", "evidence") for name in groups()[group]}
+    grouped = {name for group in ("lexical", "mixed", "neural", "evidence") for name in groups()[group]}
     alone = {name for name, metric in METRICS.items() if "ordered_items" in metric.needs}  # of one data set only
     assert grouped | alone == set(METRICS) and not grouped & alone
     assert [metric.name for metric in select_metrics(["bleu1", "f1_set", "bleu1"])] == ["f1_set", "bleu1"]
