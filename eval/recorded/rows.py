@@ -12,8 +12,8 @@ from typing import Any
 from eval.recorded.shapes import PARENT, VALUE, Shape, ValuePlace, listed
 from eval.recorded.source import is_table, read_tree
 from memsys.errors import DataError, quoted
+from memsys.llm.thoughts import read_answer
 
-_THINK = re.compile(r"<think>.*?</think>", re.DOTALL)
 _MISSING = object()
 #: Settings of a shape that at least one row must have, where the shape has them.
 PLACES_NEEDED = ("prediction", "question", "question_id", "gold", "category", "conversation")
@@ -27,7 +27,7 @@ class Recorded:
 
     Attributes:
         where: file and number of the row, for messages and lists.
-        prediction: without think blocks; ``None`` where the row has no answer.
+        prediction: without thoughts (:mod:`memsys.llm.thoughts`); ``None`` where the row has no answer.
         raw: as recorded.
         gold: alternatives, each an answer by itself; ``None`` where the row has none.
         verdicts: judge -> verdict of each repetition; ``None`` where it cannot be read.
@@ -48,14 +48,8 @@ class Recorded:
 
     @property
     def thought(self) -> bool:
-        """Whether a think block was cut."""
-        return "<think>" in self.raw
-
-
-def without_thoughts(text: str) -> str:
-    """Cut ``<think>`` blocks; one that was never closed takes the rest of the text with it."""
-    cut = _THINK.sub("", text)
-    return cut.split("<think>", 1)[0].strip() if cut != text or "<think>" in text else text
+        """Whether a thought, or a code fence around the answer, was cut."""
+        return bool(read_answer(self.raw).rule)
 
 
 def read_rows(files: Sequence[Path], shape: Shape, cutoff: str | None = None) -> list[Recorded]:
@@ -333,7 +327,7 @@ def _row(shape: Shape, take: _Taker, where: str) -> Recorded:
     conversation = take.text(shape.conversation)
     return Recorded(
         where=where,
-        prediction=None if raw is None else without_thoughts(raw),
+        prediction=None if raw is None else read_answer(raw).text,
         raw=raw or "",
         question=take.text(shape.question),
         question_id=take.text(shape.question_id),

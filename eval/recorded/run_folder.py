@@ -18,6 +18,7 @@ from eval.runs.provenance import commit
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.run_json import RunRecord, now
 from memsys.errors import RunDirectoryError
+from memsys.llm.thoughts import RULES
 from memsys.vocabulary import Json
 
 #: What an imported run never has.
@@ -188,6 +189,7 @@ def _record(imported: Imported, run_id: str, origin: Origin, protocol: str) -> R
         finished=now(),
         status="complete",
         counts={"questions": len(imported.questions), **imported.counts()},
+        reply_rules=list(RULES),
         problems=[f"recorded elsewhere; lacks {text}" for text in lacks],
         recorded={**asdict(origin), "lacks": lacks, "category_labels": imported.category_labels()},
     )

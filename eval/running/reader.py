@@ -22,6 +22,7 @@ from eval.metrics.text import as_text
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Role
 from memsys.llm.reading import unfenced_object
+from memsys.llm.thoughts import read_answer
 from memsys.llm.roles import make_role
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Json, Question, Reference
@@ -244,9 +245,9 @@ class Reader:
     def _prediction(self, text: str, options: tuple[str, ...]) -> str:
         if self._config.answer_format == "whole_or_json":
             found = unfenced_object(text) or {}
-            text = _field(found) if _ANSWER in found else text.strip()
+            text = _field(found) if _ANSWER in found else read_answer(text).text.strip()
         elif self._config.answer_format != "json":
-            text = text.strip()
+            text = read_answer(text).text.strip()
         if self._config.answer_format == "text":
             text = text.partition("\n")[0].strip()
         return chosen_option(text, options) if self._config.option_style == "lettered" else text

@@ -15,6 +15,7 @@ from eval.runs.records import ReferenceRecord, UpdatesRecord
 from eval.runs.run_json import RunRecord, now
 from memsys.credentials import without_secrets
 from memsys.index.words import TOKENIZER
+from memsys.llm.thoughts import RULES
 from memsys.vocabulary import Json, Sample
 
 
@@ -45,6 +46,7 @@ def make_record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path
         prompt_sources=prompt_rows(plan.settings),
         memory_code=memory_code(plan.memory),
         tokenizer=TOKENIZER,
+        reply_rules=list(RULES),
     )
 
 

@@ -18,7 +18,8 @@ from memsys.llm.limiter import Limiter
 from memsys.llm.outcomes import is_withheld
 from memsys.llm.refusals import ContextLengthError, PromptWithheldError, RepeatedFailureError, RequestRefusedError
 from memsys.llm.scope import CallScope, call_scope
-from memsys.llm.structured import Parsed, strip_thinking
+from memsys.llm.structured import Parsed
+from memsys.llm.thoughts import read_text, strip_thinking
 from memsys.llm.tokens import TokenCounter
 from memsys.llm.transport import Sent, Transport
 from memsys.llm.wire import WireRequest, effective_temperature, make_request, read_completion
@@ -259,6 +260,7 @@ class BoundModel:
                 endpoint=answered.endpoint,
                 cached_tokens=None if answered.cache_hit else completion.cached_tokens,
                 outcome=reply.outcome,
+                thought=read_text(completion.text).rule,
             )
         )
 

@@ -12,7 +12,8 @@ class CallRecord:
     ``transport_retries`` counts resent requests. ``cache_hit``: the reply came from the cache, and ``seconds`` is what
     it took when it was made. ``cached_tokens``: tokens at the prompt's beginning that the server had computed for an
     earlier request; ``None`` where it does not say, or where no request was made. ``outcome``: see
-    :mod:`memsys.llm.outcomes`; empty in rows of older versions.
+    :mod:`memsys.llm.outcomes`; empty in rows of older versions. ``thought``: name of the rule by which a thought was cut
+    from the reply (:mod:`memsys.llm.thoughts`); empty where it holds none.
     """
 
     conversation_id: str
@@ -34,3 +35,4 @@ class CallRecord:
     endpoint: str
     cached_tokens: int | None = None
     outcome: str = ""
+    thought: str = ""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from memsys.llm.contract import Reply, Role
-from memsys.llm.structured import Parsed, parse_object, strip_thinking
+from memsys.llm.structured import Parsed, parse_object
+from memsys.llm.thoughts import strip_thinking
 from memsys.vocabulary import Completion
 
 #: What is said: an object (written as JSON) or raw text.

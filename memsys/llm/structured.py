@@ -1,12 +1,11 @@
 """From a model's text to the object its role asked for.
 
-The ladder: drop thinking; parse; cut to the outermost braces; let ``json_repair`` close what was left open. Every
+The ladder: parse; cut to the outermost braces; let ``json_repair`` close what was left open. Every
 object must validate against the role's schema. Whatever needed more than the first step counts as repaired. Whether
 an empty string or list is an answer is the memory system's business, not the parser's.
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,8 +13,6 @@ from typing import Any, NoReturn
 
 from memsys.llm.values import check_value
 from memsys.vocabulary import Json
-
-_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +28,6 @@ class Parsed:
     value: Mapping[str, Any] | None
     repaired: bool = False
     problem: str = ""
-
-
-def strip_thinking(text: str) -> str:
-    """Drop ``<think>`` blocks, also one that was never closed or was opened in the prompt, and outer blanks."""
-    _, closed_without_opening, rest = text.rpartition("</think>")
-    if closed_without_opening and "<think>" not in text:
-        text = rest
-    return _THINKING.sub("", text).strip()
 
 
 def clean(text: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from memsys.embedding.contract import Vectors
 from memsys.llm.client import CompletedAttempt
-from memsys.llm.structured import strip_thinking
+from memsys.llm.thoughts import read_text
 from memsys.proxy.requests import CompletionRequest, EmbeddingRequest
 from memsys.vocabulary import Completion, Json
 
@@ -84,7 +84,8 @@ def _head(request: CompletionRequest, answered: Sequence[CompletedAttempt], crea
 
 def answer_of(completion: Completion) -> str:
     """What is said after thinking; a reply without the end of a thought is said as it is."""
-    return strip_thinking(completion.text) if "</think>" in completion.text else completion.text
+    said = read_text(completion.text)
+    return said.text if said.closed else completion.text
 
 
 def _finish_reason(completion: Completion) -> str:

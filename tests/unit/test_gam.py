@@ -17,7 +17,8 @@ from baselines.gam.stems import stems
 from eval.sweep.calls import memory_calls
 from memsys.call_model import DataShape
 from memsys.errors import ConfigError
-from memsys.llm.structured import parse_object, strip_thinking
+from memsys.llm.structured import parse_object
+from memsys.llm.thoughts import strip_thinking
 from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Retrieval
 from tests.support.composing import composed, conversation, ingest, memory_config, parts

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsys.llm.reading import fenced_block
-from memsys.llm.structured import parse_object, strip_thinking
+from memsys.llm.structured import parse_object
+from memsys.llm.thoughts import strip_thinking
 
 SCHEMA = {
     "type": "object",

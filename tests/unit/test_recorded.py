@@ -22,7 +22,8 @@ from eval.recorded.catalogue import load_catalogue
 from eval.recorded.fetching import fetch_entry
 from eval.recorded.importing import Imported, checksum, import_rows
 from eval.recorded.questions import QuestionSet, RecordedQuestion, load_questions, number_categories
-from eval.recorded.rows import Recorded, read_rows, without_thoughts
+from eval.recorded.rows import Recorded, read_rows
+from memsys.llm.thoughts import read_answer
 from eval.recorded.run_folder import Origin, write_run
 from eval.recorded.shapes import Shape, column_shape, make_shape, read_shape
 from eval.recorded.source import read_tree
@@ -175,7 +176,7 @@ def test_category_names_are_held_against_the_data(tmp_path: Path) -> None:
     [("<think>so</think>\nBob", "Bob"), ("<think>never ends", ""), ("Bob ", "Bob "), ("a<think>b</think>c", "ac")],
 )
 def test_think_blocks_are_cut(text: str, left: str) -> None:
-    assert without_thoughts(text) == left
+    assert read_answer(text).text == left
 
 
 def test_a_row_without_an_answer_is_not_an_empty_answer() -> None:
