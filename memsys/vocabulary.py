@@ -214,6 +214,7 @@ class Completion:
     ``cached_tokens``: tokens at the prompt's beginning that the server did not compute again, since an earlier request
     began alike; ``None`` where the server does not say.
     ``tool_calls``: calls of tools that the model asks for, each with the name ``name`` and the text ``arguments``.
+    ``estimated``: the server did not say how many tokens prompt or reply have, and they were counted here.
     ``refusal``: why the model, or a filter of the server, declined to reply, in their words.
     """
 
@@ -226,3 +227,4 @@ class Completion:
     cached_tokens: int | None = None
     tool_calls: tuple[Mapping[str, str], ...] = ()
     refusal: str = ""
+    estimated: bool = False

@@ -19,6 +19,7 @@ from eval.compare.seeds import fewer_seeds, listed_seeds, named_seeds
 from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
+from eval.scoring.remarks import remarks
 from eval.tables.judges import without_unmeasured
 from eval.tables.label_view import views
 from eval.tables.pairs import Pair
@@ -94,7 +95,7 @@ class Report:
         """What a reader of the means should know of the protocol, and of judges that are left out."""
         published = (score for row in self.rows if not row.run.of_own_data for score in row.run.rows)
         names = ", ".join(unlabelled_kinds(published, self.protocol))
-        found = [*self.left_out, *self._unlike_questions(), *self._test_embedder(), *self._unsplit()]
+        found = [*self.left_out, *self._unlike_questions(), *self._test_embedder(), *self._unsplit(), *self._remarks()]
         if not names:
             return found
         return [
@@ -116,6 +117,10 @@ class Report:
             for same in asked.values()
             if len(same) > 1
         ]
+
+    def _remarks(self) -> list[str]:
+        found = [(row.label, text) for row in self.rows for run in row.repeats.runs for text in remarks(run.summary)]
+        return [f"warning: {label}: {text}" for label, text in dict.fromkeys(found)]
 
     def _test_embedder(self) -> list[str]:
         names = [row.label for row in self.rows if row.run.embedder == TEST_EMBEDDER and _may_embed(row.run)]

@@ -22,7 +22,7 @@ NAME = "calls_by_role"
 LEGEND = (
     "calls: all of a role in a phase, those answered by the reply cache and further attempts too; per turn written in "
     "the phases that build a memory, per question in the others; a judge's are left out",
-    "prompt, reply: tokens, mean per call",
+    "prompt, reply: tokens, mean per call; ~: estimated, as the server does not report them",
     "prefix cached: share of the prompt tokens that the engine had computed for an earlier call, over the calls that "
     "asked it; it falls where a run was resumed, or where others shared the server",
     "malformed, cut short (the reply ended at its limit of tokens) and from the reply cache: share of the calls; asked "
@@ -52,6 +52,7 @@ class RoleCalls:
         asked_again: how many repeat a malformed reply.
         cut_short: percent of the calls.
         from_cache: percent of the calls.
+        estimated: of some calls the server did not report the tokens, and they were counted by the client.
     """
 
     phase: str
@@ -66,6 +67,7 @@ class RoleCalls:
     asked_again: int | None
     cut_short: float | None
     from_cache: float | None
+    estimated: bool = False
 
 
 def role_groups(runs: Sequence[StoredRun]) -> list[ComparableRuns]:
@@ -97,6 +99,7 @@ def _role(phase: str, role: str, totals: Mapping[str, Any], turns: float, questi
         totals.get("second_attempts"),
         _share(totals, "cut_short"),
         _share(totals, "cache_hits"),
+        bool(totals.get("estimated")),
     )
 
 
@@ -121,8 +124,8 @@ def _cells(label: str, found: RoleCalls) -> list[str]:
         f"{found.calls:,}",
         figure(found.per_turn, 2),
         figure(found.per_question, 2),
-        figure(found.prompt, 0),
-        figure(found.reply, 0),
+        f"{'~' if found.estimated else ''}{figure(found.prompt, 0)}",
+        f"{'~' if found.estimated else ''}{figure(found.reply, 0)}",
         _percent(found.prefix_cached),
         _percent(found.malformed),
         figure(found.asked_again, 0),

@@ -262,13 +262,16 @@ def _close(directory: RunDirectory, record: RunRecord, data: LoadedData, plan: P
 
 def score_and_show(plan: Plan, path: Path) -> None:
     """Score a complete run and print its row."""
+    from eval.scoring.remarks import remarks
     from eval.scoring.score_run import score_run
     from eval.scoring.summary import summarise
 
     with announced("scoring"):
         score_run(path, plan.scoring)
-        summarise(path)
+        summary = summarise(path)
     console().print(f"scored: {path}", highlight=False)
+    for remark in remarks(summary):
+        say(remark, style="yellow")
 
 
 def compare_runs(paths: Sequence[Path], out_dir: Path, answers: int = 0) -> None:

@@ -22,8 +22,8 @@ from eval.metrics.text import as_text
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Role
 from memsys.llm.reading import unfenced_object
-from memsys.llm.thoughts import read_answer
 from memsys.llm.roles import make_role
+from memsys.llm.thoughts import read_answer
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Json, Question, Reference
 

@@ -26,6 +26,7 @@ def _call_totals(calls: Sequence[CallRecord]) -> Json:
         "fresh_seconds": fsum(call.seconds for call in fresh),
         "cut_short": sum(call.finish_reason == "length" for call in calls),
         **_prefixes(fresh),
+        **_doubtful(calls),
     }
 
 
@@ -47,6 +48,15 @@ def _prefixes(fresh: Sequence[CallRecord]) -> dict[str, Json]:
     known = [(call.cached_tokens, call.prompt_tokens) for call in fresh if call.cached_tokens is not None]
     cached, prompts = sum(tokens for tokens, _ in known), sum(prompt for _, prompt in known)
     return {"cached_tokens": cached if known else None, "cached_share": cached / prompts if prompts else None}
+
+
+def _doubtful(calls: Sequence[CallRecord]) -> dict[str, Json]:
+    """Calls whose tokens the server did not report, and those of whose prompt it read only a part.
+
+    Left out where there are none, so that summaries of before there were such calls stay as they are.
+    """
+    counts = {name: sum(getattr(call, name) for call in calls) for name in ("estimated", "shortened")}
+    return {name: count for name, count in counts.items() if count}
 
 
 def calls_by_role(calls: Sequence[CallRecord]) -> Json:

@@ -10,6 +10,7 @@ from typing import Any
 from eval.cli.escaping import markdown_cell, markdown_row
 from eval.configs.answer_prompts import prompts_of
 from eval.configs.choices import MEMORY
+from eval.scoring.remarks import remarks
 from eval.tables.costs import (
     Cost,
     CostRegistry,
@@ -114,7 +115,7 @@ def _measured_line(run: StoredRun, full_form: str, work: CostWork, cost: Cost) -
         _part(run, work, cost),
         *_figures(cost),
         _machine(run.record),
-        _without_hours(run.summary, cost),
+        "; ".join(text for text in (_without_hours(run.summary, cost), *remarks(run.summary)) if text),
     ]
 
 

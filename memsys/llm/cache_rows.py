@@ -31,6 +31,8 @@ def written_row(key: str, reply: Completion) -> bytes:
     """
     fields = asdict(reply)
     del fields["refusal"]  # of replies that are not stored
+    if not reply.estimated:  # as rows were before there was the field
+        del fields["estimated"]
     if not reply.tool_calls:  # only programs behind the proxy have tools
         del fields["tool_calls"]
     row = _PREFIX + key.encode() + b'", "reply": ' + json.dumps(fields, allow_nan=False).encode()

@@ -1,10 +1,12 @@
 """The backbone as one conversation sees it: renders the role's prompt, asks, parses, asks again, books every call."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any
 
 from memsys.errors import BackboneError, BackboneUnusableError
 from memsys.llm.bounded import Bounds, parse_within
@@ -20,11 +22,14 @@ from memsys.llm.refusals import ContextLengthError, PromptWithheldError, Repeate
 from memsys.llm.scope import CallScope, call_scope
 from memsys.llm.structured import Parsed
 from memsys.llm.thoughts import read_text, strip_thinking
+from memsys.llm.token_usage import is_shortened, prompt_text, with_counted_tokens
 from memsys.llm.tokens import TokenCounter
 from memsys.llm.transport import Sent, Transport
-from memsys.llm.wire import WireRequest, effective_temperature, make_request, read_completion
+from memsys.llm.wire import WireRequest, effective_temperature, generated_text, make_request, read_completion
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Completion, Json
+
+logger = logging.getLogger(__name__)
 
 #: Errors that stay what they are when the call is named in them; others are a backbone's.
 _KINDS = (BackboneUnusableError, RequestRefusedError, RepeatedFailureError)
@@ -32,12 +37,16 @@ _KINDS = (BackboneUnusableError, RequestRefusedError, RepeatedFailureError)
 
 @dataclass(slots=True)
 class Counters:
-    """What a backbone did since it was opened. Tokens are those of calls that were made, not of cached ones."""
+    """What a backbone did since it was opened. Tokens are those of calls that were made, not of cached ones.
+
+    ``shortened``: calls of whose prompt the server read only a part.
+    """
 
     calls: int = 0
     cache_hits: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    shortened: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,7 @@ class CompletedAttempt:
     queue_seconds: float = 0.0
     transport_retries: int = 0
     endpoint: str = ""
+    shortened: bool = False
 
 
 class BoundModel:
@@ -169,14 +179,30 @@ class BoundModel:
         try:
             if shared.cache is None or scope.fresh:
                 await call()
-                return made[0]
+                return self._noted(made[0], request)
             completion, hit = await shared.cache.fetch(digest, call)
         except ContextLengthError as error:
             raise ContextLengthError(await self._explain_length(request, role, key, str(error))) from error
         except BackboneError as error:
             kind = next((one for one in _KINDS if isinstance(error, one)), BackboneError)
             raise kind(f"{self._where(role, key)}: {error}") from error
-        return CompletedAttempt(completion, digest, cache_hit=True) if hit else made[0]
+        answered = CompletedAttempt(completion, digest, cache_hit=True) if hit else made[0]
+        return self._noted(answered, request)
+
+    def _noted(self, answered: CompletedAttempt, request: WireRequest) -> CompletedAttempt:
+        """Note, and say once, that the server read only a part of a prompt."""
+        if not is_shortened(answered.completion, prompt_text(request.body)):
+            return answered
+        if not self._shared.counters.shortened:
+            logger.warning(
+                "backbone %s: the server read %d tokens of a prompt of %d words, so it left a part of it out; let it "
+                "hold %d tokens (Ollama: num_ctx, vLLM: --max-model-len), or lower backbone.context_length; further "
+                "such prompts are counted",
+                self._shared.config.name, answered.completion.prompt_tokens,
+                len(prompt_text(request.body).split()), self.context_length,
+            )  # fmt: skip
+        self._shared.counters.shortened += 1
+        return replace(answered, shortened=True)
 
     async def _send(
         self, request: WireRequest, digest: str, scope: CallScope, in_flight: ExitStack
@@ -204,15 +230,26 @@ class BoundModel:
     async def _exchange(self, request: WireRequest) -> Sent[Completion]:
         """Send a request. One that a filter withheld has a reply, which says so, as where the reply was withheld."""
         transport, begun = self._shared.transport, perf_counter()
+        generated = ""
+
+        def read(payload: Any, seconds: float) -> Completion:
+            nonlocal generated
+            completion = read_completion(payload, seconds)
+            generated = generated_text(payload) if completion.estimated else ""
+            return completion
+
         try:
-            return await transport.send(request.path, request.body, read_completion, affinity=self._conversation_id)
+            sent = await transport.send(request.path, request.body, read, affinity=self._conversation_id)
+            if not sent.reply.estimated:
+                return sent
+            prompt = prompt_text(request.body)
+            return replace(sent, reply=await with_counted_tokens(sent.reply, prompt, generated, self.count_tokens))
         except PromptWithheldError as error:
             withheld = Completion("", 0, 0, perf_counter() - begun, "content_filter", refusal=str(error))
             return Sent(withheld, 0, "")
 
     async def _explain_length(self, request: WireRequest, role: Role, key: str, server: str) -> str:
-        said = "\n".join(str(message.get("content")) for message in request.body.get("messages", ()))
-        prompt = str(request.body.get("prompt") or said)
+        prompt = prompt_text(request.body)
         try:
             size = f"{await self._shared.tokens.count(prompt)} tokens"
         except BackboneError:
@@ -261,6 +298,8 @@ class BoundModel:
                 cached_tokens=None if answered.cache_hit else completion.cached_tokens,
                 outcome=reply.outcome,
                 thought=read_text(completion.text).rule,
+                estimated=completion.estimated,
+                shortened=answered.shortened,
             )
         )
 

@@ -12,8 +12,9 @@ class CallRecord:
     ``transport_retries`` counts resent requests. ``cache_hit``: the reply came from the cache, and ``seconds`` is what
     it took when it was made. ``cached_tokens``: tokens at the prompt's beginning that the server had computed for an
     earlier request; ``None`` where it does not say, or where no request was made. ``outcome``: see
-    :mod:`memsys.llm.outcomes`; empty in rows of older versions. ``thought``: name of the rule by which a thought was cut
-    from the reply (:mod:`memsys.llm.thoughts`); empty where it holds none.
+    :mod:`memsys.llm.outcomes`; empty in rows of older versions. ``thought``: name of the rule by which a thought was
+    cut from the reply (:mod:`memsys.llm.thoughts`); empty where it holds none. ``estimated``: the server reported no
+    tokens, and they were counted here. ``shortened``: the server read fewer tokens than the prompt has words.
     """
 
     conversation_id: str
@@ -36,3 +37,5 @@ class CallRecord:
     cached_tokens: int | None = None
     outcome: str = ""
     thought: str = ""
+    estimated: bool = False
+    shortened: bool = False

@@ -3,17 +3,21 @@
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from memsys.assets.paths import models_dir
-from memsys.errors import ConfigError
+from memsys.errors import ConfigError, quoted
 from memsys.extras import need_package
 from memsys.llm.config import BackboneConfig
+from memsys.llm.token_usage import read_count
 from memsys.llm.transport import Transport
 from memsys.llm.wire import MalformedReplyError
 
 _REMEMBERED = 8192
+#: Most tokens that a text can have: normalisation may write a character as several, and some tokenizers add a few.
+_TOKENS_PER_BYTE, _SPECIAL_TOKENS = 8, 32
+_SHOWN = 60
 
 Counter = Callable[[str], Awaitable[int]]
 
@@ -55,7 +59,7 @@ class TokenCounter:
             if self._dialect == "llamacpp"
             else {"prompt": text, "add_special_tokens": False}
         )
-        return (await self._transport.send("//tokenize", body, _read_count)).reply
+        return (await self._transport.send("//tokenize", body, lambda payload, _: _read_count(payload, text))).reply
 
     async def _tokenize(self, text: str) -> int:
         if self._tokenizer is None:
@@ -66,11 +70,22 @@ class TokenCounter:
         return -(-len(text) // 4)
 
 
-def _read_count(payload: Any, seconds: float) -> int:
-    try:
-        return int(payload["count"]) if "count" in payload else len(payload["tokens"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise MalformedReplyError("the reply of /tokenize holds no tokens") from error
+def _read_count(payload: Any, text: str) -> int:
+    """Read the reply of ``/tokenize``: a number, or the tokens.
+
+    Raises:
+        MalformedReplyError: it holds neither, or a number that a text of this length cannot have.
+    """
+    said = payload if isinstance(payload, Mapping) else {}
+    tokens = said.get("tokens")
+    count = read_count(said["count"]) if "count" in said else len(tokens) if isinstance(tokens, list) else None
+    if count is None or count > _TOKENS_PER_BYTE * len(text.encode("utf-8", "replace")) + _SPECIAL_TOKENS:
+        found = said.get("count", "nothing that is a number")
+        raise MalformedReplyError(
+            f"/tokenize says {quoted(found, _SHOWN)} of a text of {len(text)} characters; set backbone.token_counter "
+            "to transformers:<folder> or to characters to count without the server"
+        )
+    return count
 
 
 def _load_tokenizer(name: str) -> Any:

@@ -16,16 +16,21 @@ from memsys.llm.gbnf import SPACINGS, Spacing, no_spacing
 from memsys.llm.outcomes import is_failed, is_withheld
 from memsys.llm.sampling import SAMPLING_FIELDS
 from memsys.llm.structured import clean
+from memsys.llm.token_usage import read_usage
 from memsys.llm.values import finite
 from memsys.vocabulary import Completion, Json, TokenLogprob
 
 #: Names of our sampling fields that llama.cpp knows by another.
 _LLAMACPP_NAMES = {"repetition_penalty": "repeat_penalty"}
 
-_MOST_TOKENS = 2**53
 #: Characters of the reason for which a reply ended; the protocol's words for it have at most 14.
 _REASON_CHARS = 40
-_REPLIES_WITHOUT_TEXT = ("tool_calls", "reasoning_content", "reasoning", "refusal")
+#: Fields of a message that hold a model's thoughts: vLLM's and DeepSeek's, OpenRouter's and Ollama's.
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+_REPLIES_WITHOUT_TEXT = ("tool_calls", "refusal", *_THOUGHTS)
+#: Kinds of the parts that a content is a list of.
+_SAID_PARTS = frozenset({"text", "output_text", "refusal"})
+_ALL_PARTS = _SAID_PARTS | {"thinking", "reasoning", "reasoning_content", "thought"}
 #: Where a choice says why it ended: the protocol's field first, then the provider's own word that OpenRouter hands on,
 #: and Anthropic's.
 _REASONS = ("finish_reason", "native_finish_reason", "stop_reason")
@@ -151,18 +156,18 @@ def read_completion(payload: Any, seconds: float) -> Completion:
     """
     try:
         choice = payload["choices"][0]
-        usage = payload["usage"]
         finish_reason = _finish_reason(choice)
         text = _text(choice, finish_reason)
         logprobs = _logprobs(choice.get("logprobs"))
-        prompt_tokens, completion_tokens = _count(usage["prompt_tokens"]), _count(usage.get("completion_tokens", 0))
-        cached_tokens = _cached_tokens(usage)
         tool_calls = _tool_calls(choice)
+        generated = generated_text(payload)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         what = f"it lacks {error}" if isinstance(error, KeyError) else "its shape is unknown"
         raise MalformedReplyError(f"the reply is no completion: {what}") from error
     if is_failed(finish_reason):
         raise MalformedReplyError(f"the server broke off its reply (finish_reason {finish_reason})")
+    usage = read_usage(payload.get("usage"), says_something=bool(generated or tool_calls))
+    prompt_tokens, completion_tokens, cached_tokens, estimated = usage
     return Completion(
         clean(text),
         prompt_tokens,
@@ -173,14 +178,32 @@ def read_completion(payload: Any, seconds: float) -> Completion:
         cached_tokens,
         tool_calls,
         _declined(choice),
+        estimated,
     )
 
 
-def _cached_tokens(usage: Mapping[str, Any]) -> int | None:
-    """Prompt tokens that the server took from its cache of prefixes; ``None`` where it does not say."""
-    details = usage.get("prompt_tokens_details") or {}
-    cached = details.get("cached_tokens")
-    return None if cached is None else _count(cached)
+def generated_text(payload: Any) -> str:
+    """Return what a model wrote: the thoughts that its server put into a field of their own, and the text."""
+    choice = payload["choices"][0]
+    message = choice.get("message") or {}
+    thoughts = next((message[name] for name in _THOUGHTS if isinstance(message.get(name), str)), "")
+    return thoughts + (_joined(_spoken(choice), _ALL_PARTS) or "")
+
+
+def _joined(content: Any, kinds: frozenset[str]) -> Any:
+    """The text of a content; one that is a list of parts, as Mistral's models write it, has that of these kinds."""
+    if not isinstance(content, list):
+        return content
+    texts = [part if isinstance(part, str) else _part_text(part, kinds) for part in content]
+    return "".join(texts)
+
+
+def _part_text(part: Mapping[str, Any], kinds: frozenset[str]) -> str:
+    kind = str(part.get("type") or "text")
+    if kind not in kinds:
+        return ""
+    found = part.get("text", part.get(kind))
+    return str(_joined(found, kinds) or "")
 
 
 def _tool_calls(choice: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
@@ -212,7 +235,7 @@ def _text(choice: Mapping[str, Any], finish_reason: str) -> str:
     Raises:
         KeyError: it holds neither text nor anything that says that it is whole.
     """
-    text, message = _spoken(choice), choice.get("message") or {}
+    text, message = _joined(_spoken(choice), _SAID_PARTS), choice.get("message") or {}
     if text is None and (finish_reason or any(message.get(name) for name in _REPLIES_WITHOUT_TEXT)):
         text = ""
     if not isinstance(text, str):
@@ -246,16 +269,3 @@ def _logprobs(given: Mapping[str, Any] | None) -> tuple[TokenLogprob, ...]:
 def _number(logprob: float | None) -> float:
     """A log-probability; servers write that of an impossible token as null, as minus infinity or as vLLM's floor."""
     return -9999.0 if logprob is None or logprob == -math.inf else finite(logprob)
-
-
-def _count(value: Any) -> int:
-    """A number of tokens.
-
-    Raises:
-        ValueError: it is no count.
-        TypeError: it is no number.
-    """
-    number = finite(value)
-    if not 0 <= number < _MOST_TOKENS:
-        raise ValueError(f"{number} is no number of tokens")
-    return int(number)

@@ -61,7 +61,8 @@ class StubState:
     failures: deque[str] = field(default_factory=deque)
     every: str = ""  # the failure of every request without one of its own
     replies: Callable[[Mapping[str, Any]], str | Mapping[str, Any] | None] | None = None  # a text, or a chat message
-    bodies: Callable[[Mapping[str, Any]], tuple[int, Any] | None] | None = None  # status and body; None: as usual
+    bodies: Callable[[Mapping[str, Any]], tuple[Any, ...] | None] | None = None  # status, body, headers; None: as usual
+    tokenizer: Callable[[Mapping[str, Any]], Any] | None = None  # the reply of /tokenize
     requests: list[dict[str, Any]] = field(default_factory=list)
     keep_requests: bool = True
     held: list[Callable[[], None]] | None = None  # answers that wait for StubServer.answer_held; None: none waits
@@ -198,7 +199,8 @@ class _Connection(asyncio.Protocol):
         request = json.loads(body or b"{}")
         if path.endswith("/tokenize"):
             words = str(request.get("prompt", request.get("content", ""))).split()
-            self._send(200, {"tokens": list(range(len(words))), "count": len(words)})
+            counted = {"tokens": list(range(len(words))), "count": len(words)}
+            self._send(200, counted if self._state.tokenizer is None else self._state.tokenizer(request))
             return
         self._complete(head, path, request)
 
@@ -282,8 +284,8 @@ class _Connection(asyncio.Protocol):
         limit = self._state.context_length
         return limit is not None and len(prompt_of(request).split()) + int(request.get("max_tokens", 0)) > limit
 
-    def _send(self, status: int, value: Any) -> None:
-        self._send_raw(status, json.dumps(value).encode())
+    def _send(self, status: int, value: Any, headers: Mapping[str, str] | None = None) -> None:
+        self._send_raw(status, value if isinstance(value, bytes) else json.dumps(value).encode(), headers)
 
     def _send_raw(
         self, status: int, body: bytes, headers: Mapping[str, str] | None = None, size: int | None = None

@@ -410,6 +410,17 @@ def test_log_probabilities_in_every_shape(logprobs: dict[str, Any], text: dict[s
         ({"content": None}, ""),
         ({"content": None, "refusal": "I will not."}, ""),
         ({"content": "half \ud83d"}, "half \ufffd"),
+        (
+            {
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "Rex?"}]},
+                    {"type": "text", "text": "Pixel"},
+                ]
+            },
+            "Pixel",
+        ),
+        ({"content": ["Pix", {"type": "output_text", "text": "el"}]}, "Pixel"),
+        ({"content": "Pixel", "reasoning_content": "Rex?"}, "Pixel"),
     ],
 )
 def test_replies_without_plain_text(message: dict[str, Any], text: str) -> None:
@@ -420,7 +431,7 @@ def test_replies_without_plain_text(message: dict[str, Any], text: str) -> None:
 @pytest.mark.parametrize(
     "payload",
     [None, [], {}, {"choices": []}, {"choices": [{"message": {"content": None}}], "usage": {"prompt_tokens": 1}},
-     {"choices": [{"text": "a"}]}, {"error": "busy"}, {"choices": [{"text": 5}], "usage": {"prompt_tokens": 1}}],
+     {"error": "busy"}, {"choices": [{"text": 5}], "usage": {"prompt_tokens": 1}}],
 )  # fmt: skip
 def test_no_completion_is_made_up(payload: Any) -> None:
     with pytest.raises(MalformedReplyError):

@@ -23,7 +23,6 @@ from eval.recorded.fetching import fetch_entry
 from eval.recorded.importing import Imported, checksum, import_rows
 from eval.recorded.questions import QuestionSet, RecordedQuestion, load_questions, number_categories
 from eval.recorded.rows import Recorded, read_rows
-from memsys.llm.thoughts import read_answer
 from eval.recorded.run_folder import Origin, write_run
 from eval.recorded.shapes import Shape, column_shape, make_shape, read_shape
 from eval.recorded.source import read_tree
@@ -35,6 +34,7 @@ from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from eval.tables.stored import Skipped, read_run
 from memsys.errors import ConfigError, DataError, RunDirectoryError
+from memsys.llm.thoughts import read_answer
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,0 +1,84 @@
+"""The tokens of a request: what the server says, what is counted where it says nothing, and what contradicts it."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from memsys.errors import BackboneError
+from memsys.vocabulary import Completion, Json
+
+_MOST_TOKENS = 2**53
+_CHARS_PER_TOKEN = 4
+#: Han, Kana and Hangul, which no white space separates; a token holds three of them at most.
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_UNSPACED_PER_TOKEN = 3
+#: Share of the least number of tokens below which a prompt counts as shortened.
+_SHORTENED = 0.9
+
+
+def read_count(value: Any) -> int | None:
+    """Read a number of tokens; ``None`` where it is none: missing, a text, negative, a fraction, infinite or beyond."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST_TOKENS:
+        return None
+    return int(value) if value == int(value) else None
+
+
+def read_usage(usage: Any, *, says_something: bool) -> tuple[int, int, int | None, bool]:
+    """Read a reply's ``usage``.
+
+    Args:
+        usage: as the server wrote it.
+        says_something: the reply holds text, thoughts or calls of tools, which take tokens.
+
+    Returns:
+        Tokens of prompt and reply (0 where they are not known), tokens of the prompt that the server took from its
+        cache of prefixes (``None`` where it does not say), and whether prompt or reply has to be counted here.
+    """
+    said = usage if isinstance(usage, Mapping) else {}
+    prompt, reply = read_count(said.get("prompt_tokens")), read_count(said.get("completion_tokens"))
+    details = said.get("prompt_tokens_details")
+    cached = read_count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
+    unknown = not prompt or reply is None or (reply == 0 and says_something)
+    return prompt or 0, reply or 0, cached, unknown
+
+
+async def with_counted_tokens(
+    completion: Completion, prompt: str, generated: str, count: Callable[[str], Awaitable[int]]
+) -> Completion:
+    """Fill in the tokens that a server did not report.
+
+    Args:
+        completion: as read, marked as estimated.
+        prompt: text of the request.
+        generated: text of the reply, with the thoughts that the server put into a field of their own.
+        count: counts tokens as ``backbone.token_counter`` says; where it fails, four characters are a token.
+    """
+    prompt_tokens = completion.prompt_tokens or await _counted(prompt, count)
+    completion_tokens = completion.completion_tokens or await _counted(generated, count)
+    return replace(completion, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+
+
+async def _counted(text: str, count: Callable[[str], Awaitable[int]]) -> int:
+    try:
+        return await count(text)
+    except BackboneError:
+        return -(-len(text) // _CHARS_PER_TOKEN)
+
+
+def prompt_text(body: Mapping[str, Json]) -> str:
+    """Return the text of a request's prompt or of its messages."""
+    said = "\n".join(str(message.get("content")) for message in body.get("messages", ()))
+    return str(body.get("prompt") or said)
+
+
+def is_shortened(completion: Completion, prompt: str) -> bool:
+    """Return whether the server read so little that it cannot have read the whole prompt.
+
+    No tokenizer joins words that white space separates, so that a prompt has at least as many tokens as words. A server
+    with a smaller window than it is asked to fill (Ollama's ``num_ctx``) leaves out the rest without a word.
+    """
+    if completion.estimated or not completion.prompt_tokens:
+        return False
+    least = len(prompt.split()) + len(_UNSPACED.findall(prompt)) // _UNSPACED_PER_TOKEN
+    return completion.prompt_tokens + (completion.cached_tokens or 0) < _SHORTENED * least

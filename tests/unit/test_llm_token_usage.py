@@ -1,0 +1,86 @@
+"""Tokens that a server does not report are counted here and marked; what it says against reason is not believed."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memsys.errors import BackboneError
+from memsys.llm.cache import ReplyCache
+from memsys.llm.ledger import CallRecord
+from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
+from tests.support.stub_server import StubServer, stub
+
+BODY = {"choices": [{"message": {"content": "Pixel the cat", "reasoning": "Rex or"}, "finish_reason": "stop"}]}
+
+
+def ask(
+    server: StubServer, folder: Path, text: str = "hello", cache: ReplyCache | None = None, **changes: Any
+) -> CallRecord:
+    """Ask a role for free text; returns the row of the ledger."""
+    records: list[CallRecord] = []
+
+    async def run() -> None:
+        enter()
+        engine, config = StubEngine([server.url]), backbone_config(**{"token_counter": "characters", **changes})
+        async with open_backbone(engine, folder, config=config, cache=cache, on_call=records.append) as backbone:
+            await backbone.bind("c1").ask(role(schema=None), {"text": text}, key="t1")
+
+    asyncio.run(run())
+    return records[0]
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        "absent", None, {}, [], "none", {"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": "9"},
+        {"prompt_tokens": -5, "completion_tokens": -7}, {"prompt_tokens": "9", "completion_tokens": "4"},
+        {"prompt_tokens": float("inf"), "completion_tokens": float("nan")},
+        {"prompt_tokens": True, "completion_tokens": 1e300}, {"prompt_tokens": 1.5, "prompt_tokens_details": "none"},
+    ],
+)  # fmt: skip
+def test_tokens_that_a_server_does_not_report_are_counted_and_marked(tmp_path: Path, usage: Any) -> None:
+    body = BODY if usage == "absent" else BODY | {"usage": usage}
+    with stub() as server:
+        server.state.bodies = lambda _: (200, body)
+        first, second = (ask(server, tmp_path, cache=ReplyCache(tmp_path / "cache")) for _ in range(2))
+        assert server.state.count == 1
+    # a token for four characters of "Describe: hello", and of the thoughts and the text of the reply
+    assert (first.prompt_tokens, first.completion_tokens, first.estimated) == (4, 5, True)
+    assert (second.prompt_tokens, second.completion_tokens, second.estimated, second.cache_hit) == (4, 5, True, True)
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"), [({"prompt_tokens": 9}, (9, 5)), ({"prompt_tokens": 0, "completion_tokens": 3}, (4, 3))]
+)
+def test_what_a_partial_usage_says_is_kept(tmp_path: Path, usage: Any, tokens: tuple[int, int]) -> None:
+    with stub() as server:
+        server.state.bodies = lambda _: (200, BODY | {"usage": usage})
+        record = ask(server, tmp_path)
+    assert (record.prompt_tokens, record.completion_tokens) == tokens and record.estimated
+
+
+def test_a_prompt_that_the_server_shortened_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with stub() as server:
+        server.state.bodies = lambda _: (200, BODY | {"usage": {"prompt_tokens": 20, "completion_tokens": 1}})
+        assert ask(server, tmp_path, text="word " * 100).shortened
+        assert "read 20 tokens of a prompt of 101 words" in caplog.text and "backbone.context_length" in caplog.text
+        assert not ask(server, tmp_path, text="word " * 19).shortened
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [{"count": float("inf")}, {"count": float("nan")}, {"count": -1}, {"count": "5"}, {"count": 10**9}, {"count": None},
+     {"tokens": 5}, {"tokens": None}, {}, []],
+)  # fmt: skip
+def test_a_tokenizer_that_says_what_cannot_be_is_one_clear_error(tmp_path: Path, reply: Any) -> None:
+    async def run(server: StubServer) -> None:
+        config = backbone_config(transport_retries=0)
+        async with open_backbone(StubEngine([server.url]), tmp_path, config=config) as backbone:
+            await backbone.bind("c1").count_tokens("hello")
+
+    with stub() as server:
+        server.state.tokenizer = lambda _: reply
+        with pytest.raises(BackboneError, match=r"/tokenize says .* set backbone\.token_counter"):
+            asyncio.run(run(server))
