@@ -76,7 +76,7 @@ def moments(turns: Sequence["BufferedTurn"]) -> dict[str, str]:
     found = {}
     for turn in turns:
         moment = (parse_date(turn.date) or _NO_DATE) + counts[turn.date] * _BETWEEN_TURNS
-        found[turn.turn_id] = moment.replace(tzinfo=None).isoformat(timespec="seconds")
+        found[turn.turn_id] = moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
         counts[turn.date] += 1
     return found
 

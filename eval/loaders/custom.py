@@ -3,6 +3,7 @@
 The format is that of ``datasets/custom/schema.json``; ``docs/your_own_data.md`` explains it.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from eval.loaders.locate import sample_path
 from eval.loaders.records import hash_of_files
 from eval.loaders.selection import Selection, count
 from memsys.errors import DataError
+
+logger = logging.getLogger(__name__)
 
 _KINDS = {number: BEFORE_KINDS[number] for number in range(1, 7)}
 
@@ -28,6 +31,7 @@ CUSTOM = DatasetInfo(
     kinds=_KINDS,
     note_meanings={
         "kinds": "what the questions ask, with the number that stands for it",
+        "unread_fields": "fields that are not part of the format; left out",
         "unread_dates": "dates that cannot be read: shown as written, but nothing is put in order by them",
     },
     how_to_get="Write turns.jsonl and questions.jsonl (docs/your_own_data.md), or use `memsys convert_data`.",
@@ -55,7 +59,12 @@ class CustomConfig(Selection):
 
     def load(self) -> LoadedData:
         """Read the two files, and select."""
-        return self._load(questions_needed=True)
+        loaded = self._load(questions_needed=True)
+        if unread := loaded.notes.get("unread_dates"):
+            logger.warning(
+                "dates that cannot be read put nothing in order; write them as 2024-05-03 10:15: %s", unread[0]
+            )
+        return loaded
 
     def survey(self) -> LoadedData:
         """As :meth:`load`, for people who look at the data: there need be no question yet."""
@@ -63,7 +72,7 @@ class CustomConfig(Selection):
 
     def _load(self, questions_needed: bool) -> LoadedData:
         folder = sample_path("custom", "sample") if self.sample else self._folder()
-        found, hashes, unread_dates = read_custom(folder, questions_needed)
+        found, hashes, unread = read_custom(folder, questions_needed)
         numbers = number_kinds({question.kind for sample in found for question in sample.questions})
         names = {number: kind.replace("_", "-") for kind, number in sorted(numbers.items(), key=lambda item: item[1])}
         samples = self.apply([sample.numbered(numbers) for sample in found], names, questions_needed)
@@ -74,7 +83,7 @@ class CustomConfig(Selection):
             source_name=folder.name,
             category_names=names,
             counts=count(samples),
-            notes=notes | ({"unread_dates": unread_dates} if unread_dates else {}),
+            notes={**notes, **unread},
         )
 
     def _folder(self) -> Path:

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.loaders.jsonfile import JsonNode, array_error, read_whole_lines, type_name
-from eval.loaders.kinds import ADVERSARIAL, SINGLE_HOP
+from eval.loaders.kinds import ADVERSARIAL, KINDS, SINGLE_HOP
 from eval.metrics.sessions import EVIDENCE_SESSIONS, session_of
 from memsys.assets.paths import shipped
 from memsys.dates import parse_date
@@ -48,7 +49,9 @@ def schema() -> dict[str, Json]:
     return found
 
 
-def read_custom(folder: Path, questions_needed: bool = True) -> tuple[list[ReadSample], dict[str, str], list[str]]:
+def read_custom(
+    folder: Path, questions_needed: bool = True
+) -> tuple[list[ReadSample], dict[str, str], dict[str, Json]]:
     """Read a folder.
 
     Args:
@@ -56,8 +59,8 @@ def read_custom(folder: Path, questions_needed: bool = True) -> tuple[list[ReadS
         questions_needed: refuse a file of questions without one, and a folder without that file.
 
     Returns:
-        The conversations in the order in which they begin, the sha256 of each file, and the dates that no system can
-        compare, each with its line.
+        The conversations in the order in which they begin, the sha256 of each file, and what was not read: dates that
+        no system can compare, each with its line, and fields that the format lacks. Either is absent where empty.
 
     Raises:
         DataError: a file is missing or no JSON Lines; or lists what is wrong with file, line and field.
@@ -76,7 +79,15 @@ def read_custom(folder: Path, questions_needed: bool = True) -> tuple[list[ReadS
     samples = [_sample(name, nodes, asked.get(name, [])) for name, nodes in by_conversation.items()]
     hashes = {TURNS: turns_sha256, QUESTIONS: questions_sha256}
     read = {name: sha256 for name, sha256 in hashes.items() if sha256}
-    return samples, read, _unread_dates([*turns, *questions])
+    unread = {
+        "unread_dates": _unread_dates([*turns, *questions]),
+        "unread_fields": [
+            f"{name}: {field}"
+            for name, nodes, kind in ((TURNS, turns, "turn"), (QUESTIONS, questions, "question"))
+            for field in unread_fields(nodes, kind)
+        ],
+    }
+    return samples, read, {name: found for name, found in unread.items() if found}
 
 
 def _shaped(path: Path, kind: str, needed: bool = True) -> tuple[list[JsonNode], list[DataError], str]:
@@ -88,9 +99,41 @@ def _shaped(path: Path, kind: str, needed: bool = True) -> tuple[list[JsonNode],
     nodes, faults, sha256 = read_whole_lines(path)
     if len(nodes) == 1 and not faults and _objects(nodes[0]):
         return [], [array_error(path)], sha256
-    found = [(node, _shape_problems(node, kind)) for node in nodes]
+    found = [(node, _shape_problems(node, kind)) for node in (_as_schema(node, kind) for node in nodes)]
     faults += [problem for _, problems in found for problem in problems]
     return [node for node, problems in found if not problems], faults, sha256
+
+
+#: Names of OpenAI's messages for fields of a turn.
+_OTHER_NAMES = {"role": "speaker", "content": "text"}
+#: Fields of ids, of which numbers are taken as their digits.
+_IDS = ("conversation", "session", "id")
+_ID_LISTS = ("evidence", "evidence_sessions")
+#: Likeness (difflib) from which a name is taken for a misspelling.
+_ALIKE = 0.8
+
+
+def _as_schema(node: JsonNode, kind: str) -> JsonNode:
+    """Write ids that are whole numbers as texts, and OpenAI's ``role`` and ``content`` of a turn as the schema does."""
+    if not isinstance(node.value, dict):
+        return node
+    row = dict(node.value)
+    for other, name in _OTHER_NAMES.items() if kind == "turn" else ():
+        if other in row and name not in row:
+            row[name] = row.pop(other)
+    row |= {key: _id_text(row[key]) for key in _IDS if key in row}
+    row |= {key: list(map(_id_text, row[key])) for key in _ID_LISTS if isinstance(row.get(key), list)}
+    return JsonNode(row, node.path, node.file)
+
+
+def _id_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def unread_fields(nodes: Iterable[JsonNode], kind: str) -> list[str]:
+    """Name the fields that are not part of the format, in the order in which they come."""
+    known = schema()["$defs"][kind]["properties"]
+    return list(dict.fromkeys(key for node in nodes for key in node.value if key not in known))
 
 
 def _objects(node: JsonNode) -> bool:
@@ -163,7 +206,16 @@ def _validator(kind: str) -> "Draft202012Validator":
 
 
 def _shape_problems(node: JsonNode, kind: str) -> list[DataError]:
-    return [problem for found in _validator(kind).iter_errors(node.value) for problem in _said(node, found)]
+    said = [problem for found in _validator(kind).iter_errors(node.value) for problem in _said(node, found)]
+    return [*said, *_misspellings(node, kind)] if isinstance(node.value, dict) else said
+
+
+def _misspellings(node: JsonNode, kind: str) -> Iterator[DataError]:
+    """Fields that are not of the format and all but bear the name of one that is."""
+    known = schema()["$defs"][kind]["properties"]
+    for key in unread_fields([node], kind):
+        for meant in get_close_matches(key, known.keys() - node.value.keys(), n=1, cutoff=_ALIKE):
+            yield JsonNode(None, key, node.file).error(f"unknown field; did you mean {meant}?")
 
 
 def _said(node: JsonNode, found: "ValidationError") -> Iterator[DataError]:
@@ -175,11 +227,6 @@ def _said(node: JsonNode, found: "ValidationError") -> Iterator[DataError]:
     if found.validator == "required":
         lacking = next(key for key in rule if key not in value and repr(key) in found.message)
         yield JsonNode(None, lacking, node.file).error("missing field")
-    elif found.validator == "additionalProperties":
-        shape: Any = found.schema
-        known = shape["properties"]
-        for key in value.keys() - known.keys():
-            yield JsonNode(None, key, node.file).error(f"unknown field; known are {', '.join(known)}")
     elif found.validator == "type":
         yield at.error(f"expected {rule}, found {type_name(value)}")
     elif rule == _NOT_BLANK:
@@ -223,8 +270,16 @@ def _question_problems(questions: Sequence[JsonNode], turns: Sequence[JsonNode] 
         seen.add(question_id)
         if known is not None:
             problems += _evidence_problems(node, known)
-        problems += _answer_problems(node)
+        problems += [*_answer_problems(node), *_kind_problems(node)]
     return problems
+
+
+def _kind_problems(node: JsonNode) -> Iterator[DataError]:
+    """Kinds of one's own that all but bear the name of one that has a meaning; one that goes on after it is another."""
+    kind = node.value.get("kind", SINGLE_HOP)
+    for meant in get_close_matches(kind, KINDS, n=1, cutoff=_ALIKE):
+        if kind != meant and not kind.startswith(f"{meant}_"):
+            yield node.get("kind").error(f"{kind!r} is hardly a kind of its own; did you mean {meant}?")
 
 
 def _known(turns: Sequence[JsonNode]) -> dict[str, dict[str, str]]:

@@ -11,6 +11,10 @@ ADVERSARIAL = "adversarial"
 MULTI_HOP, TEMPORAL, OPEN_DOMAIN, SINGLE_HOP, LIST = "multi_hop", "temporal", "open_domain", "single_hop", "list"
 #: What holds after it changed; what several sessions say together; an answer that heeds what the user prefers.
 KNOWLEDGE_UPDATE, MULTI_SESSION, PREFERENCE = "knowledge_update", "multi_session", "preference"
+#: Kinds with a meaning in readers, protocols or judges.
+KINDS = (
+    SINGLE_HOP, MULTI_HOP, TEMPORAL, OPEN_DOMAIN, LIST, ADVERSARIAL, KNOWLEDGE_UPDATE, MULTI_SESSION, PREFERENCE
+)  # fmt: skip
 
 #: Rows of runs that were written before questions had kinds: category numbers then meant the same in every data set
 #: (1 to 5 as in LoCoMo, 4 and 6 of BioASQ-20, 4 of HotpotQA-20, 7 to 10 PerLTQA's sections).

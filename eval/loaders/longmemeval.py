@@ -16,7 +16,7 @@ from eval.loaders.locate import find_source, sample_path
 from eval.loaders.records import read_speaker
 from eval.loaders.selection import Selection, check_name, count
 from eval.metrics.sessions import EVIDENCE_SESSIONS, SESSION_SEPARATOR
-from memsys.dates import normalised
+from memsys.dates import in_order
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 
 #: Category number, of no other data set -> the data set's own name of it.
@@ -176,7 +176,7 @@ def _history(node: JsonNode, quirks: Counter[str]) -> list[_Session]:
         quirks["repeated_sessions"] += seen[name] > 1
         unique = name if seen[name] == 1 else f"{name}#{seen[name]}"
         sessions.append(_session(name, unique, date, body, quirks))
-    ordered = sorted(sessions, key=lambda session: normalised(session.date))
+    ordered = sorted(sessions, key=lambda session: in_order(session.date))
     quirks["unsorted_histories"] += ordered != sessions
     return ordered
 

@@ -80,12 +80,16 @@ def without(row: dict[str, Any], key: str) -> dict[str, Any]:
     ("turns", "questions", "message"),
     [
         ([without(TURN, "text")], [QUESTION], "turns.jsonl: line 1: text: missing field"),
-        ([{**TURN, "id": 1}], [QUESTION], "turns.jsonl: line 1: id: expected string, found number"),
+        ([{**TURN, "id": 1.5}], [QUESTION], "turns.jsonl: line 1: id: expected string, found number"),
+        ([{**TURN, "id": True}], [QUESTION], "turns.jsonl: line 1: id: expected string, found"),
         ([{**TURN, "id": ""}], [QUESTION], "turns.jsonl: line 1: id: is empty"),
         ([{**TURN, "session": " "}], [QUESTION], "turns.jsonl: line 1: session: is empty"),
         ([{**TURN, "text": " "}], [QUESTION], "turns.jsonl: line 1: text: is empty; a turn has a text or a caption"),
         ([], [QUESTION], "turns.jsonl: holds no turn; write one a line"),
-        ([{**TURN, "colour": "x"}], [QUESTION], "turns.jsonl: line 1: colour: unknown field; known are conversation"),
+        ([{**TURN, "captoin": "x"}], [QUESTION], "turns.jsonl: line 1: captoin: unknown field; did you mean caption?"),
+        ([TURN], [{"evidences": ["1"], **without(QUESTION, "evidence")}], "unknown field; did you mean evidence?"),
+        ([TURN], [{**QUESTION, "kind": "tempral"}], "kind: 'tempral' is hardly a kind of its own; did you mean temporal"),
+        ([TURN], [{**QUESTION, "kind": "singlehop"}], "did you mean single_hop?"),
         ([["x"]], [QUESTION], "turns.jsonl: line 1: top level: expected object, found array"),
         ([TURN, TURN], [QUESTION], "turns.jsonl: line 3: id: duplicate turn id '1' in conversation 'c'"),
         (
@@ -158,6 +162,23 @@ def test_what_a_broken_line_may_hold_is_not_reported_as_missing(tmp_path: Path) 
     with pytest.raises(DataError) as caught:
         read_custom(folder)
     assert "has no turn" not in str(caught.value)
+
+
+def test_ids_may_be_numbers_and_turns_messages_of_openai(tmp_path: Path) -> None:
+    turns = [
+        {"conversation": 7, "session": 1, "id": number, "role": role, "content": "A cat.", "mood": "gay"}
+        for number, role in enumerate(("user", "assistant"))
+    ]
+    questions = [{**QUESTION, "conversation": 7, "id": 0, "evidence": [1], "kind": "temporal_order", "level": 2}]
+    data = CustomConfig(data_dir=str(write(tmp_path, turns, questions))).load()
+    (sample,) = data.samples
+    assert [(turn.turn_id, turn.speaker, turn.text) for turn in sample.conversation.turns] == [
+        ("0", "user", "A cat."),
+        ("1", "assistant", "A cat."),
+    ]
+    assert sample.references["0"].evidence == ("1",) and sample.questions[0].kind == "temporal_order"
+    assert data.notes["unread_fields"] == ["turns.jsonl: mood", "questions.jsonl: level"]
+    assert "unread_fields" not in CustomConfig(sample=True).load().notes
 
 
 def test_own_kinds_are_picked_by_name(tmp_path: Path) -> None:
