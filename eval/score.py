@@ -124,6 +124,7 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
     from eval.cli.terminal import console
     from eval.scoring.score_run import score_run
     from eval.scoring.summary import summarise
+    from eval.scoring.unanswered import OUTCOMES, unanswered_text
 
     earlier = _scored_before(run)
     score_run(run, config)
@@ -132,7 +133,10 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
     if labels != "printed":
         summary = _under(run, summary, labels)
     counts = summary["counts"]
-    say(f"{run}: {counts['answered']} of {counts['questions']} questions answered, {counts['malformed']} malformed")
+    answered = counts["answered"] - counts.get(OUTCOMES, {}).get("empty", 0)
+    say(f"{run}: {answered} of {counts['questions']} questions answered, {counts['malformed']} malformed")
+    if unanswered := unanswered_text(summary):
+        say(f"{unanswered} (scoring.unanswered; `memsys settle {run}` names them)", style="yellow")
     if counts["answered"]:
         _show(_answer_table(summary), keys=2)
         _warn_of_unlabelled(run, summary)

@@ -80,6 +80,9 @@ AUDITED_COLUMNS = (
         "R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent", _LINEAGE
     ),
 )
+UNANSWERED_COLUMNS = (
+    ComparisonColumn("unanswered", 0, "questions without a whole answer: empty, malformed, withheld or failed"),
+)
 COST_COLUMNS = (
     ComparisonColumn("calls", 1, "calls of the backbone per question"),
     ComparisonColumn("tokens", 0, "prompt and completion tokens per question"),
@@ -92,7 +95,8 @@ COST_COLUMNS = (
 
 def columns() -> tuple[ComparisonColumn, ...]:
     """Columns that every comparison may have; those of judges depend on the runs."""
-    return (*answer_columns(), *evidence_columns(), *session_columns(), *AUDITED_COLUMNS, *COST_COLUMNS)
+    answers = (*answer_columns(), *UNANSWERED_COLUMNS)
+    return (*answers, *evidence_columns(), *session_columns(), *AUDITED_COLUMNS, *COST_COLUMNS)
 
 
 def judge_columns(runs: Sequence[StoredRun]) -> dict[ComparisonColumn, JudgeGroup]:

@@ -12,7 +12,7 @@ from eval.compare.columns import (
     lead_column,
     session_columns,
 )
-from eval.compare.conclusion import conclusion, no_evidence
+from eval.compare.conclusion import conclusion, no_evidence, unanswered
 from eval.compare.pairs import compare_with
 from eval.compare.rows import ComparisonEstimate, SystemRow, lead_metric, price_dates, system_rows
 from eval.compare.seeds import fewer_seeds, listed_seeds, named_seeds
@@ -234,13 +234,14 @@ def make_report(
     rows = sorted(system_rows(runs, protocol), key=lambda row: _place(row, lead))
     baseline = choose_baseline(rows, lead, against)
     pairs = compare_with(baseline, rows, protocol)
+    said = (conclusion(rows, baseline, pairs, lead), no_evidence(rows), unanswered(rows))
     return Report(
         protocol=protocol,
         rows=tuple(rows),
         pairs=tuple(pairs),
         judges=tuple(judge_columns(runs)),
         baseline=baseline.label,
-        conclusion=" ".join(filter(None, (conclusion(rows, baseline, pairs, lead), no_evidence(rows)))),
+        conclusion=" ".join(filter(None, said)),
         left_out=tuple(left_out),
     )
 

@@ -19,6 +19,7 @@ from eval.scoring.call_costs import READ_PHASES
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import Interval
 from eval.scoring.protocols import Averaging, Protocol
+from eval.scoring.unanswered import unanswered_count
 from eval.tables.costs import write_tokens_per_turn
 from eval.tables.judges import JudgeGroup
 from eval.tables.measure import mean_value, scores_and_mean
@@ -230,7 +231,8 @@ def _estimates(
     found |= _audited(run, protocol)
     context = mean_value(run.rows, "context_tokens", None, protocol)
     found["context"] = None if context is None else ComparisonEstimate(context)
-    return {name: value for name, value in found.items() if value is not None} | _mean_cost(system.runs)
+    known = {name: value for name, value in found.items() if value is not None}
+    return known | _mean_cost(system.runs) | _unanswered(system.runs)
 
 
 def graded_columns(system: Repeats, judges: Mapping[ComparisonColumn, JudgeGroup]) -> dict[str, str]:
@@ -263,6 +265,12 @@ def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, ComparisonEstimate]:
     costs = [cost_estimates(run.summary) | _dollars(run) for run in runs]
     shared = [name for name in costs[0] if all(name in cost for cost in costs)]
     return {name: ComparisonEstimate(fsum(cost[name].value for cost in costs) / len(costs)) for name in shared}
+
+
+def _unanswered(runs: Sequence[StoredRun]) -> dict[str, ComparisonEstimate]:
+    """Questions without a whole answer, of several seeds on average; nothing where every question has one."""
+    counts = [unanswered_count(run.summary) for run in runs]
+    return {"unanswered": ComparisonEstimate(sum(counts) / len(counts))} if any(counts) else {}
 
 
 def _dollars(run: StoredRun) -> dict[str, ComparisonEstimate]:

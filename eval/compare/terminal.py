@@ -8,6 +8,7 @@ from eval.cli.terminal import console
 from eval.compare.columns import (
     AUDITED_COLUMNS,
     COST_COLUMNS,
+    UNANSWERED_COLUMNS,
     ComparisonColumn,
     answer_columns,
     evidence_columns,
@@ -19,7 +20,7 @@ from eval.tables.text import PAIR_HEADINGS, pair_cells
 
 def _terminal_tables(report: Report) -> tuple[tuple[str, Sequence[ComparisonColumn]], ...]:
     return (
-        ("Answers", (*report.lead_columns, *answer_columns())),
+        ("Answers", (*report.lead_columns, *answer_columns(), *UNANSWERED_COLUMNS)),
         ("Evidence by turn ids", evidence_columns()),
         ("Evidence by session", session_columns()),
         ("Without doubtful gold, evidence by turn ids", AUDITED_COLUMNS),

@@ -93,10 +93,10 @@ def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool
         RunDirectoryError: a row or a snapshot cannot be read.
     """
     _check_ledger(directory)
-    ids = [sample.conversation.conversation_id for sample in samples]
+    done = directory.finished_questions(mode)
+    ids = [sample.conversation.conversation_id for sample in samples if not _is_settled(sample, directory)]
     snapshots, ingested = directory.snapshots(ids), directory.ingested_conversations()
     snapshots.check_earlier()
-    done = directory.finished_questions(mode)
     missing = {
         "questions": sum(question.question_id not in done for sample in samples for question in sample.questions),
         "conversation records": sum(name not in ingested for name in ids),
@@ -112,6 +112,11 @@ def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool
     if lost:
         complain(f"{directory.path} says that it is complete, but its files lack {lost}; the run is taken up again")
     return not lost
+
+
+def _is_settled(sample: Sample, directory: RunDirectory) -> bool:
+    """Whether all questions of a conversation are closed without an answer: it may never have been written."""
+    return bool(sample.questions) and all(q.question_id in directory.settled for q in sample.questions)
 
 
 def check_resumed(directory: RunDirectory) -> None:

@@ -39,6 +39,7 @@ from eval.running.progress import DisplayState, LineProgress, TerminalProgress, 
 from eval.running.recording import make_record, recordable, reference_records, updates_records
 from eval.running.runner import Runner, RunOutcome, RunResources
 from eval.running.stopping import StopRequest
+from eval.running.unanswered import UnansweredWatch
 from eval.runs.run_json import RunRecord, now
 from eval.runs.rundir import RunDirectory
 from memsys.assets.paths import workplace
@@ -158,6 +159,8 @@ async def _run(
     async with AsyncExitStack() as stack:
         stack.enter_context(stop.watched())
         meters = run_meters(plan, directory)
+        watch = UnansweredWatch(plan.unanswered)
+        directory.on_call = watch.see
         backbone, loaded = await load_models(plan, directory, stack, loading, meters)
         identity = {**identity, "model": backbone.fingerprint() if backbone else None}
         record = directory.begin(make_record(plan, data, identity, directory.path))
@@ -174,6 +177,7 @@ async def _run(
             loading=plan.embedder.name if loaded and not loaded.done() else "",
         )
         complete = await _drive(plan, data, directory, record, Driven(resources, shown, loaded))
+        watch.close()
         if meters.excess:
             say(meters.excess, style="yellow")
         return complete
@@ -249,7 +253,7 @@ async def _run_beside_loading(
 def _close(directory: RunDirectory, record: RunRecord, data: LoadedData, plan: Plan, outcome: RunOutcome) -> bool:
     wanted = sum(len(sample.questions) for sample in data.samples)
     done = len(directory.finished_questions(plan.mode))
-    booked = {"calls": directory.booked_calls}
+    booked = {"calls": directory.booked_calls, "settled": len(directory.settled)}
     record.counts = {**record.counts, "questions": wanted, "questions_done": done, **booked}
     record.problems = [redacted(f"{name}: {message}") for name, message in sorted(outcome.failures.items())]
     record.status = "complete" if done == wanted and not outcome.failures else "incomplete"

@@ -131,6 +131,7 @@ def make_resources(
         reader=plan.reader.build(plan.seed) if backbone else None,
         prompts=prompts,
         count_context=backbone is not None,
+        failures_in_a_row=plan.unanswered.failures_in_a_row,
     )
 
 

@@ -13,6 +13,7 @@ from eval.running.backbones import Serving, delegated_roles
 from eval.running.budgets import BudgetLimits, read_limits
 from eval.running.reader import ReaderConfig
 from eval.running.schedule import Schedule
+from eval.running.unanswered import UNANSWERED, UnansweredLimits, read_unanswered
 from eval.runs.identity import as_written, identity_hash, without_name
 from memsys.errors import ConfigError, quoted
 from memsys.files import path_problem
@@ -26,11 +27,12 @@ MODES = ("answers", "retrieval_only")
 TIMINGS = ("throughput", "latency")
 #: Settings that cannot change an answer or a retrieval: where files lie, how work is spread, what is done afterwards.
 NOT_IDENTITY = (
-    "experiment", "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving", "budget",
+    "experiment", "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving", "budget", "unanswered",
     "progress", "score", "show_answers", "scoring", "protocol", "schedule",
 )  # fmt: skip
 #: Settings that hold settings, and how one of these is written.
-SECTIONS = {"index": "kind=hnsw", "schedule": "warmup=0", "serving": "shared=true", "budget": "tokens=100000"}
+SECTIONS = {"index": "kind=hnsw", "schedule": "warmup=0", "serving": "shared=true", "budget": "tokens=100000",
+            "unanswered": "stop_share=null"}  # fmt: skip
 #: Largest seed that files of a run hold.
 LAST_SEED = 2**63 - 1
 #: Parts of the configuration that only say how stored answers are scored and averaged.
@@ -67,6 +69,7 @@ class Plan:
     score: bool
     show_answers: int
     index: IndexSettings = FLAT
+    unanswered: UnansweredLimits = UNANSWERED
 
 
 def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
@@ -103,6 +106,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
             **{**settings["serving"], "folder": working_folder("serving.folder", settings["serving"]["folder"])}
         ),
         budget=read_limits(settings.get("budget")),
+        unanswered=read_unanswered(settings.get("unanswered")),
         progress=settings["progress"],
         score=flag("score", settings["score"]),
         show_answers=whole_number("show_answers", settings["show_answers"], least=0),

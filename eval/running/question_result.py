@@ -67,4 +67,5 @@ def answer_record(question: Question, asked: QuestionResult, *, measured: bool) 
         measured=measured,
         prompt_tokens=answer.prompt_tokens,
         completion_tokens=answer.completion_tokens,
+        reason=answer.reason,
     )

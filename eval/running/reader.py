@@ -21,6 +21,7 @@ from eval.metrics.locomo import chosen_option
 from eval.metrics.text import as_text
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Role
+from memsys.llm.outcomes import Outcome, outcome_of, reason_of
 from memsys.llm.reading import unfenced_object
 from memsys.llm.roles import make_role
 from memsys.llm.thoughts import read_answer
@@ -161,7 +162,7 @@ def _refused(reader: Mapping[str, Any]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the reader made of one question."""
+    """What the reader made of one question, and what became of its call; ``reason`` says why it was not answered."""
 
     prediction: str
     raw: str
@@ -169,6 +170,8 @@ class Answer:
     options: tuple[str, ...]
     prompt_tokens: int
     completion_tokens: int
+    outcome: Outcome = "answered"
+    reason: str = ""
 
 
 def own_answer(text: str) -> Answer:
@@ -233,13 +236,17 @@ class Reader:
         reply = await llm.ask(self._role(question, options), values, key=question.question_id)
         lacks_answer = reply.value is not None and _ANSWER not in reply.value
         given = reply.text if reply.value is None or lacks_answer else _field(reply.value)
+        prediction, malformed = self._prediction(given, options), reply.malformed or lacks_answer
+        outcome = outcome_of(prediction, reply.completion.finish_reason, malformed=malformed)
         return Answer(
-            prediction=self._prediction(given, options),
+            prediction=prediction,
             raw=reply.text,
-            malformed=reply.malformed or lacks_answer,
+            malformed=malformed,
             options=options,
             prompt_tokens=reply.completion.prompt_tokens,
             completion_tokens=reply.completion.completion_tokens,
+            outcome=outcome,
+            reason=reason_of(outcome, reply.completion),
         )
 
     def _prediction(self, text: str, options: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ result.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from eval.running.clocks import Clock, ConversationClock
@@ -18,12 +18,13 @@ from eval.running.prompt_recording import PromptRecordingModel
 from eval.running.question_result import QuestionResult, answer_record, retrieval_record
 from eval.running.reader import Reader, own_answer
 from eval.running.schedule import Schedule
+from eval.running.settling import OF_ONE_QUESTION, Settling
+from eval.running.unanswered import UNANSWERED
 from eval.runs.rundir import RunDirectory
 from eval.runs.snapshots import Snapshots
 from memsys.embedding.contract import Embedder
-from memsys.errors import BackboneError, WorkerError, first_error
+from memsys.errors import BackboneError, BackboneUnusableError, WorkerError, first_error
 from memsys.llm.contract import LanguageModel
-from memsys.llm.refusals import ContextLengthError, RequestRefusedError
 from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import MemoryConfig, MemorySystem, Parts, close_memory
 from memsys.protocol_checks import build_memory, check_retrieval, finished
@@ -50,6 +51,7 @@ class RunResources:
     reader: Reader | None  # None: retrieval only
     prompts: dict[str, str]
     count_context: bool = True
+    failures_in_a_row: int = UNANSWERED.failures_in_a_row
     clock: Clock = time.perf_counter
     save_prompts: Callable[[], None] = lambda: None
 
@@ -60,13 +62,6 @@ class _AskedConversation:
     def __init__(self, sample: Sample, memory: MemorySystem, llm: LanguageModel) -> None:
         self.sample, self.memory, self.llm = sample, memory, llm
         self.turn_ids = frozenset(turn.turn_id for turn in sample.conversation.turns)
-
-
-def _all_refused(refused: Mapping[str, BackboneError], asked: int) -> BackboneError:
-    """One error for the questions of a conversation that the server refused, after all others were answered."""
-    name, first = next(iter(refused.items()))
-    others = f" ({len(refused)} of {asked} questions were refused: {', '.join(refused)})" if len(refused) > 1 else ""
-    return type(first)(f"question {name}: {first}{others}")
 
 
 class Runner:
@@ -83,20 +78,26 @@ class Runner:
         self._warmup_left = schedule.warmup if latency else 0
         self._done = directory.finished_questions("retrieval_only" if resources.reader is None else "answers")
         self._ingested = directory.ingested_conversations()
+        self._settling = Settling(directory, resources.failures_in_a_row, len(self._done - directory.settled.keys()))
 
     async def run(self, samples: Sequence[Sample]) -> RunOutcome:
         """Work through all samples.
 
         A conversation whose backbone or worker fails is given up, the others go on; the run is then incomplete and can
-        be resumed. Where the server refuses a question's request itself, its conversation's other questions are asked
-        all the same. Any other error, and cancellation, stops everything.
+        be resumed. A question that is withheld, refused, or fails however often it is asked is settled, see
+        :class:`eval.running.settling.Settling`. A backbone that can answer no call of the run, any other error, and
+        cancellation stop everything.
         """
         outcome = RunOutcome()
         snapshots = self._directory.snapshots([sample.conversation.conversation_id for sample in samples])
         snapshots.check_earlier()
-        async with asyncio.TaskGroup() as group:
-            for sample in samples:
-                group.create_task(self._guarded(sample, snapshots, outcome))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for sample in samples:
+                    group.create_task(self._guarded(sample, snapshots, outcome))
+        except* BackboneUnusableError as errors:  # the others were cancelled
+            outcome.failures["the run"] = str(first_error(errors))
+        outcome.failures |= self._settling.close()
         return outcome
 
     async def _guarded(self, sample: Sample, snapshots: Snapshots, outcome: RunOutcome) -> None:
@@ -104,6 +105,8 @@ class Runner:
             try:
                 with AtWork("conversation", sample.conversation.conversation_id):
                     await self._conversation(sample, snapshots)
+            except* BackboneUnusableError:
+                raise
             except* (BackboneError, WorkerError) as errors:
                 outcome.failures[sample.conversation.conversation_id] = str(first_error(errors))
 
@@ -117,12 +120,9 @@ class Runner:
         try:
             await self._ingest(sample, memory, snapshots)
             asked = _AskedConversation(sample, memory, llm)
-            refused: dict[str, BackboneError] = {}
             async with asyncio.TaskGroup() as group:
                 for question in left:
-                    group.create_task(self._unless_refused(asked, question, refused))
-            if refused:
-                raise _all_refused(refused, len(left))
+                    group.create_task(self._answered_or_settled(asked, question))
         finally:
             await close_memory(memory)
 
@@ -152,14 +152,12 @@ class Runner:
             self._directory.add_conversation(record)
             self._ingested.add(record.conversation_id)
 
-    async def _unless_refused(
-        self, of: _AskedConversation, question: Question, refused: dict[str, BackboneError]
-    ) -> None:
-        """Answer a question; one whose request the server would take from nobody does not stop the others."""
+    async def _answered_or_settled(self, of: _AskedConversation, question: Question) -> None:
+        """Answer a question; one that the server does not answer stops no other."""
         try:
             await self._question(of, question)
-        except (RequestRefusedError, ContextLengthError) as error:
-            refused[question.question_id] = error
+        except OF_ONE_QUESTION as error:
+            self._settling.failed(question, error)
 
     async def _question(self, of: _AskedConversation, question: Question) -> None:
         async with self._questions:
@@ -199,7 +197,12 @@ class Runner:
 
     def _store(self, question: Question, asked: QuestionResult, tokens: int | None, *, measured: bool) -> None:
         self._directory.add_retrieval(retrieval_record(question, asked.retrieval, tokens))
-        if asked.answer is not None:
+        answer = asked.answer
+        if answer is not None and answer.outcome == "withheld":
+            self._settling.withheld(question, answer.outcome, answer.reason)
+            return
+        self._settling.answered()
+        if answer is not None:
             self._directory.add_answer(answer_record(question, asked, measured=measured))
 
 

@@ -4,6 +4,7 @@
 ``conversations.jsonl`` one :class:`ConversationRecord` per ingested conversation
 ``answers.jsonl``       one :class:`AnswerRecord` per answered question, in the order they finished
 ``retrievals.jsonl``    one :class:`RetrievalRecord` per answered question
+``settled.jsonl``       one :class:`SettledRecord` per question closed without an answer, where there is one
 ``calls.jsonl``         one :class:`memsys.llm.ledger.CallRecord` per request to the backbone, cached ones too
 ``repeated_calls.jsonl``  the same for calls that were paid and are no part of the method's cost: of a warm-up, or made
                         again by a resumed run without a reply cache
@@ -21,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from eval.loaders.kinds import kind_of
+from memsys.llm.outcomes import Outcome, outcome_of
 from memsys.rows import RowError
 from memsys.vocabulary import Json, RankingName, check_rankings, check_shown
 
@@ -50,7 +52,8 @@ class AnswerRecord:
     the raw text was taken. ``options`` are the two choices of category 5 in the order shown, else empty.
     ``retrieve_seconds`` and ``answer_seconds`` are wall time of the two steps; ``measured`` is true when both were
     timed one at a time without the cache (latency mode, after warm-up), so that tables may use them. Times and tokens
-    are ``None`` in answers that somebody else recorded (:mod:`eval.recorded`) and did not time.
+    are ``None`` in answers that somebody else recorded (:mod:`eval.recorded`) and did not time. ``reason`` says why
+    the reply is none where it is empty or malformed.
     """
 
     question_id: str
@@ -66,6 +69,12 @@ class AnswerRecord:
     measured: bool
     prompt_tokens: int | None
     completion_tokens: int | None
+    reason: str = ""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What became of the question; see :mod:`memsys.llm.outcomes`."""
+        return outcome_of(self.prediction, malformed=self.malformed)
 
     @property
     def measured_seconds(self) -> tuple[float, float]:
@@ -77,6 +86,17 @@ class AnswerRecord:
         if self.retrieve_seconds is None or self.answer_seconds is None:
             raise ValueError(f"the answer to {self.question_id} was not timed")
         return self.retrieve_seconds, self.answer_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class SettledRecord:
+    """One question that is closed without an answer: ``outcome`` is ``withheld`` or ``failed``, ``reason`` says why."""
+
+    question_id: str
+    conversation_id: str
+    category: int
+    outcome: Outcome
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from eval.metrics.text import as_text
 from eval.runs.files import WHOLE, read_json_lines
-from eval.runs.records import AnswerRecord, ReferenceRecord
+from eval.runs.records import AnswerRecord, ReferenceRecord, SettledRecord
 from memsys.errors import MemsysError, RunDirectoryError
 from memsys.rows import RowError, record_from
 
@@ -52,6 +52,11 @@ def read_rows(
 def answers(path: Path, error: type[MemsysError] = RunDirectoryError) -> Iterator[AnswerRecord]:
     """Rows of ``answers.jsonl``; a prediction that is a number becomes its text."""
     return read_rows(path, AnswerRecord, error=error, prepare=lambda row: _as_texts(row, "prediction"))
+
+
+def settled(path: Path, error: type[MemsysError] = RunDirectoryError) -> Iterator[SettledRecord]:
+    """Rows of ``settled.jsonl``."""
+    return read_rows(path, SettledRecord, error=error, unique="question_id")
 
 
 def references(path: Path, error: type[MemsysError] = RunDirectoryError) -> Iterator[ReferenceRecord]:

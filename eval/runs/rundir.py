@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from eval.runs.records import (
     ConversationRecord,
     ReferenceRecord,
     RetrievalRecord,
+    SettledRecord,
     UpdatesRecord,
 )
 from eval.runs.run_json import RunRecord, read_record
@@ -48,6 +49,8 @@ class CallFolder:
         self.path = path
         self._lock = lock_folder(path, wait_s)
         self._closed = False
+        #: Told of each call once it is booked; what it raises ends whoever made the call.
+        self.on_call: Callable[[CallRecord], None] = lambda record: None
         self._files: dict[str, JsonLines] = {}
         try:
             for name in (*others, "calls"):
@@ -78,6 +81,7 @@ class CallFolder:
             if "repeated_calls" not in self._files:
                 self._files["repeated_calls"] = JsonLines(self.path / REPEATED_CALLS)
             self._files["repeated_calls"].append(_row(record))
+        self.on_call(record)
 
     def close(self) -> None:
         """Close the files and give the folder free; safe to call twice."""
@@ -96,6 +100,7 @@ class RunDirectory(CallFolder):
         super().__init__(path, wait_s=wait_s, others=("answers", "retrievals", "conversations"))
         self._run = ""
         self._finished: tuple[tuple[str, int, int], frozenset[str]] | None = None
+        self.settled = {row.question_id: row for row in rows.settled(self._file("settled"))}
 
     def begin(self, record: RunRecord) -> RunRecord:
         """Start the run or take it up again.
@@ -188,13 +193,33 @@ class RunDirectory(CallFolder):
 
     def add_answer(self, record: AnswerRecord) -> None:
         """Append one answer. Its retrieval must have been added before, so that no answer lacks one."""
-        self._files["answers"].append(_row(record))
+        row = _row(record)
+        if not record.reason:
+            del row["reason"]
+        self._files["answers"].append(row)
+
+    def settle(self, record: SettledRecord) -> None:
+        """Close a question without an answer."""
+        if "settled" not in self._files:
+            self._files["settled"] = JsonLines(self._file("settled"))
+        self._files["settled"].append(_row(record))
+        self.settled[record.question_id] = record
+
+    def reopen(self, questions: Collection[str]) -> None:
+        """Drop what is stored of questions that are to be asked again; their calls stay in the ledger."""
+        kept = [_row(row) for name, row in self.settled.items() if name not in questions]
+        if len(kept) < len(self.settled):
+            write_atomic(self._file("settled"), b"".join(json_line(row) for row in kept))
+        self.settled = {name: row for name, row in self.settled.items() if name not in questions}
+        answered = {row.question_id for row in rows.answers(self._file("answers"))}
+        if answered & set(questions):
+            self._keep("answers", answered - set(questions))
 
     def finished_questions(self, mode: str) -> frozenset[str]:
         """Ids of the questions that need not be asked again.
 
-        In a run that answers, a question is finished when its retrieval and its answer are stored; one without the
-        other is dropped. Files are read again where rows were added.
+        In a run that answers, a question is finished when its retrieval and its answer are stored, or when it is
+        settled; one without the other is dropped. Files are read again where rows were added.
 
         Raises:
             RunDirectoryError: a row is damaged, or a question occurs twice.
@@ -202,7 +227,7 @@ class RunDirectory(CallFolder):
         if self._finished is None or self._finished[0] != self._rows_of(mode):
             found = frozenset(self._read_finished(mode))
             self._finished = self._rows_of(mode), found
-        return self._finished[1]
+        return self._finished[1] | self.settled.keys()
 
     def answers_without_calls(self) -> list[str]:
         """Questions whose stored answer took tokens of which the ledger has no call: a crash lost rows of it."""
@@ -219,8 +244,8 @@ class RunDirectory(CallFolder):
             return retrieved
         answered = self._question_ids("answers.jsonl", rows.answers(self._file("answers")))
         done = retrieved & answered
-        if retrieved != done:
-            self._keep("retrievals", done)
+        if retrieved - self.settled.keys() != done:
+            self._keep("retrievals", done | self.settled.keys())
         if answered != done:
             self._keep("answers", done)
         return done

@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from eval.runs import rows
-from eval.runs.records import AnswerRecord, ConversationRecord, ReferenceRecord, RetrievalRecord, UpdatesRecord
+from eval.runs.records import (
+    AnswerRecord,
+    ConversationRecord,
+    ReferenceRecord,
+    RetrievalRecord,
+    SettledRecord,
+    UpdatesRecord,
+)
 from memsys.errors import ScoringError
 from memsys.llm.ledger import CallRecord
 
@@ -99,6 +106,15 @@ def load_answers(run_dir: Path) -> dict[str, AnswerRecord]:
         ScoringError: an id occurs twice, or a row does not fit its record.
     """
     return _by_question(rows.answers(run_dir / "answers.jsonl", ScoringError), run_dir / "answers.jsonl")
+
+
+def load_settled(run_dir: Path) -> dict[str, SettledRecord]:
+    """Questions closed without an answer, by id.
+
+    Raises:
+        ScoringError: a row does not fit its record, or an id occurs twice.
+    """
+    return {row.question_id: row for row in rows.settled(run_dir / "settled.jsonl", ScoringError)}
 
 
 def load_retrievals(run_dir: Path) -> dict[str, RetrievalRecord]:

@@ -5,7 +5,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval.loaders.kinds import kind_of
@@ -17,13 +17,18 @@ from memsys.errors import ConfigError, ScoringError
 
 SCORES, SCORES_META = "scores.jsonl", "scores_meta.json"
 #: What the scores depend on; their checksums tell stale scores from fresh ones.
-INPUTS = ("answers.jsonl", "retrievals.jsonl", "references.jsonl", "updates.jsonl")
+INPUTS = ("answers.jsonl", "settled.jsonl", "retrievals.jsonl", "references.jsonl", "updates.jsonl")
 #: Decimals of a stored score, and of the means of a summary.
 STORED_DECIMALS = 6
 #: Checksum of a file without rows.
 _NO_ROWS = hashlib.sha256(b"").hexdigest()
 
 Scores = dict[str, float | None]
+
+#: How questions without an answer count where nothing else is said. The authors' codes score an empty reply with 0,
+#: and the text of one that does not parse.
+UNANSWERED: Mapping[str, str] = {"empty": "wrong", "malformed": "text", "withheld": "left_out", "failed": "left_out"}
+_WITH_TEXT = ("empty", "malformed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,9 @@ class ScoringConfig:
         batch_size: texts per forward pass.
         evidence_nfkc: see :class:`eval.metrics.evidence.SubstringMatching`.
         evidence_deduplicated: see :class:`eval.metrics.evidence.SubstringMatching`.
+        unanswered: how questions without an answer count, by what became of them (:mod:`memsys.llm.outcomes`):
+            ``wrong`` with 0, ``left_out`` of the means, or ``text``, as the text that the reader took all the same,
+            which only empty and malformed replies have.
     """
 
     name: str = "default"
@@ -51,6 +59,7 @@ class ScoringConfig:
     batch_size: int = 64
     evidence_nfkc: bool = True
     evidence_deduplicated: bool = True
+    unanswered: Mapping[str, str] = field(default_factory=lambda: dict(UNANSWERED))
 
     def __post_init__(self) -> None:
         if isinstance(self.metrics, str):
@@ -64,6 +73,15 @@ class ScoringConfig:
             raise ConfigError(f"scoring.batch_size={self.batch_size}; it must be at least 1")
         if self.bertscore_layers is not None and self.bertscore_layers < 1:
             raise ConfigError(f"scoring.bertscore_layers={self.bertscore_layers} must be at least 1, or null")
+        self._check_unanswered()
+
+    def _check_unanswered(self) -> None:
+        if not isinstance(self.unanswered, Mapping) or set(self.unanswered) != set(UNANSWERED):
+            raise ConfigError(f"scoring.unanswered={self.unanswered!r} must be a mapping of {', '.join(UNANSWERED)}")
+        for outcome, chosen in self.unanswered.items():
+            choices = ("wrong", "left_out", *(["text"] if outcome in _WITH_TEXT else []))
+            if chosen not in choices:
+                raise ConfigError(f"scoring.unanswered.{outcome}={chosen!r}; choose one of {', '.join(choices)}")
 
     @property
     def matching(self) -> SubstringMatching:

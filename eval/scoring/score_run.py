@@ -23,6 +23,7 @@ from eval.runs.stored import (
     load_answers,
     load_references,
     load_retrievals,
+    load_settled,
     load_updates,
     missing,
 )
@@ -33,18 +34,30 @@ from eval.scoring.retrievals import memory_scores, retrieval_scores
 from eval.scoring.rows import SCORES, SCORES_META, STORED_DECIMALS, ScoreRow, Scores, ScoringConfig, checksums
 from eval.scoring.splitting import advice, unsplit_answers, with_mixed
 from eval.scoring.stored_turns import StoredTurns
+from eval.scoring.unanswered import without_answer
 from memsys.errors import ScoringError
+from memsys.vocabulary import Json
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One question with what the run stored about it."""
+    """One question with what the run stored about it. ``outcome``: what became of it; empty where nobody was asked."""
 
     reference: ReferenceRecord
     answer: AnswerRecord | None
     retrieval: RetrievalRecord | None
+    outcome: str = ""
+
+    @property
+    def text(self) -> AnswerRecord:
+        """The answer; of a question without one, which counts with 0 or not at all, a blank one."""
+        gold = self.reference
+        blank = AnswerRecord(
+            gold.question_id, gold.conversation_id, gold.category, "", "", "", False, [], None, None, False, None, None
+        )
+        return self.answer or blank
 
 
 def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreRow]:
@@ -73,12 +86,15 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     if unsplit:
         metrics = with_mixed(metrics)
         logger.warning("%s: %s", run_dir.name, advice(unsplit, len(golds)))
-    answered = [(item.answer, item.reference) for item in items if item.answer is not None]
+    answered = [(item.text, item.reference) for item in items if item.outcome and _counting(config, item) != "left_out"]
     neural, models = neural_scores(answered, metrics, config) if answered else ({}, {})
     scoring = _Scoring(metrics, config, neural, StoredTurns(run_dir), load_updates(run_dir), _corrections(run_dir))
     rows = [scoring.row(item) for item in items]
     kept = kept_scores(run_dir, before, {name for row in rows for name in row.metrics}, config, models)
-    rows = [replace(row, metrics={**kept.of(row.question_id), **row.metrics}) for row in rows]
+    rows = [
+        replace(row, metrics={**scoring.counted(kept.of(row.question_id), item), **row.metrics})
+        for row, item in zip(rows, items, strict=True)
+    ]
     meta = {
         "schema_version": SCHEMA_VERSION,
         "config": {**asdict(config), **kept.config},
@@ -111,8 +127,8 @@ class _Scoring:
         """Score one question."""
         reference, retrieval = item.reference, item.retrieval
         scores: Scores = {}
-        if item.answer is not None:
-            scores |= self._answer(item.answer, reference)
+        if item.outcome:
+            scores |= self.counted(self._answer(item.text, reference), item)
         if retrieval is not None:
             scores |= retrieval_scores(retrieval, reference, self.config)
             successors = self.updates.get(reference.conversation_id)
@@ -126,6 +142,13 @@ class _Scoring:
             reference.kind,
         )
 
+    def counted(self, scores: Scores, item: _Item) -> Scores:
+        """Scores of an answer as its outcome counts: as they are, as those of a wrong answer, or as none."""
+        how = _counting(self.config, item)
+        if how == "text":
+            return scores
+        return {name: 0.0 if how == "wrong" and value is not None else None for name, value in scores.items()}
+
     def _answer(self, answer: AnswerRecord, reference: ReferenceRecord) -> Scores:
         scores = answer_scores(answer, reference, self.metrics)
         scores |= {metric.name: None for metric in self.metrics if metric.neural}
@@ -134,10 +157,16 @@ class _Scoring:
         return scores if correction is None else scores | corrected_scores(answer, correction, self.metrics)
 
 
-def _load(run_dir: Path) -> tuple[list[_Item], dict[str, int]]:
-    """Join the run's files: answered questions, or retrieved ones where the run answered none."""
-    references = load_references(run_dir)
+def _counting(config: ScoringConfig, item: _Item) -> str:
+    """How a question counts: as ``scoring.unanswered`` says, or by its text where it has an answer."""
+    return config.unanswered.get(item.outcome, "text")
+
+
+def _load(run_dir: Path) -> tuple[list[_Item], dict[str, Json]]:
+    """Join the run's files: answered and settled questions, or retrieved ones where the run answered none."""
+    references, settled = load_references(run_dir), load_settled(run_dir)
     answers, retrievals = load_answers(run_dir), load_retrievals(run_dir)
+    check_joined(settled, references, run_dir / "settled.jsonl")
     check_joined(answers, references, run_dir / "answers.jsonl")
     check_joined(retrievals, references, run_dir / "retrievals.jsonl")
     lost = [] if is_recorded(run_dir) else missing(list(answers), retrievals)
@@ -146,19 +175,21 @@ def _load(run_dir: Path) -> tuple[list[_Item], dict[str, int]]:
             f"{run_dir}: {len(lost)} answered questions have no retrieval (first: {lost[0]}); "
             "delete their rows in answers.jsonl and resume the run"
         )
-    present: Mapping[str, object] = answers or retrievals
+    outcomes = {name: record.outcome for records in (settled, answers) for name, record in records.items()}
+    present: Mapping[str, object] = outcomes or retrievals
     items = [
-        _Item(reference, answers.get(question_id), retrievals.get(question_id))
-        for question_id, reference in references.items()
-        if question_id in present
+        _Item(reference, answers.get(name), retrievals.get(name), outcomes.get(name, ""))
+        for name, reference in references.items()
+        if name in present
     ]
-    counts = {
+    counts: dict[str, Json] = {
         "questions": len(references),
         "answered": len(answers),
         "retrieved": len(retrievals),
         "unanswered": len(references) - len(answers),
         "malformed": sum(answer.malformed for answer in answers.values()),
         "rows": len(items),
+        **without_answer(outcomes.values()),
     }
     return items, counts
 

@@ -42,6 +42,7 @@ _NOT_SETTINGS = (
     "score",
     "show_answers",
     "use_cache",
+    "unanswered",
     "timing",
 )
 
@@ -252,7 +253,11 @@ def read_run(path: Path) -> StoredRun | Skipped:
     record = read_json(path / "run.json")
     _check(record, path)
     if record["status"] != "complete":
-        return Skipped(path, f"not complete ({standing(record)}); the same command resumes it")
+        return Skipped(
+            path,
+            f"not complete ({standing(record)}); the same command resumes it, or `memsys settle {path} --close` closes "
+            "what is open",
+        )
     whole = holds_texts(path)
     try:
         rows = with_judgements(path, load_scores(path)) if whole else _exported_rows(path)

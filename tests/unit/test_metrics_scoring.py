@@ -113,7 +113,8 @@ def test_rows_follow_the_references_and_skip_the_unanswered(run_dir: Path) -> No
     assert [row.question_id for row in rows] == ["q1", "q2", "q3", "q4", "q6"]
     assert load_scores(run_dir) == rows
     assert json.loads((run_dir / "scores_meta.json").read_text())["counts"] == {
-        "questions": 6, "answered": 5, "retrieved": 5, "unanswered": 1, "malformed": 1, "rows": 5
+        "questions": 6, "answered": 5, "retrieved": 5, "unanswered": 1, "malformed": 1, "rows": 5,
+        "outcomes": {"malformed": 1},
     }  # fmt: skip
 
 

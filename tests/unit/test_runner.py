@@ -16,9 +16,9 @@ from eval.running.schedule import Schedule
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.contract import Vectors
-from memsys.errors import BackboneError
+from memsys.errors import BackboneError, BackboneUnusableError
 from memsys.llm.contract import Reply, Role
-from memsys.llm.refusals import RequestRefusedError
+from memsys.llm.refusals import RepeatedFailureError, RequestRefusedError
 from memsys.llm.scope import call_scope
 from memsys.protocol import BaseMemory, Parts
 from memsys.turns import TurnFormat
@@ -139,7 +139,8 @@ class AnsweringChainConfig(ChainConfig):
 
 
 def run(path: Path, samples: list[Sample], llm: Echo, *, memory: ChainConfig | None = None, reader: bool = True,
-        clock: Callable[[], float] = time.perf_counter, **schedule: Any) -> tuple[RunOutcome, Quiet]:  # fmt: skip
+        clock: Callable[[], float] = time.perf_counter, failures_in_a_row: int = 5,
+        **schedule: Any) -> tuple[RunOutcome, Quiet]:  # fmt: skip
     resources = RunResources(
         memory=memory or ChainConfig(),
         embedder=NoEmbedder(),
@@ -150,6 +151,7 @@ def run(path: Path, samples: list[Sample], llm: Echo, *, memory: ChainConfig | N
         prompts={},
         count_context=reader,
         clock=clock,
+        failures_in_a_row=failures_in_a_row,
     )
     directory, progress = RunDirectory(path), Quiet()
     try:
@@ -289,22 +291,49 @@ def test_retrieval_only_asks_no_backbone(tmp_path: Path) -> None:
 class Picky(Echo):
     """Takes some questions from nobody, at once, while others are asked."""
 
-    def __init__(self, refused: Collection[str]) -> None:
+    def __init__(self, refused: Collection[str], error: BackboneError | None = None) -> None:
         super().__init__()
-        self.refused = refused
+        self.refused, self.error = refused, error or RequestRefusedError("a field is wrong")
 
     async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
         if call_scope.get().item in self.refused:
-            raise RequestRefusedError("the content filter refuses it")
+            raise self.error
         return await super().ask(role, values, key=key)
 
 
-def test_a_refused_question_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+def settled(folder: Path) -> dict[str, tuple[str, str]]:
+    return {row["question_id"]: (row["outcome"], row["reason"]) for row in read_json_lines(folder / "settled.jsonl")}
+
+
+def test_a_refused_question_is_settled_and_does_not_take_the_others_with_it(tmp_path: Path) -> None:
     llm = Picky({"a:q1", "a:q3"})
     outcome, _ = run(tmp_path, [sample("a")], llm)
-    (message,) = outcome.failures.values()
-    assert message.startswith("question a:q1: the content filter refuses it (2 of 5 questions were refused: a:q1, a:q3")
+    assert outcome.failures == {} and settled(tmp_path) == {f"a:q{n}": ("failed", "a field is wrong") for n in (1, 3)}
     assert set(answers(tmp_path)) == {"a:q0", "a:q2", "a:q4"} and llm.asked == 3
     again = Echo()
-    assert run(tmp_path, [sample("a")], again)[0].failures == {} and again.asked == 2
-    assert len(answers(tmp_path)) == 5
+    assert run(tmp_path, [sample("a")], again)[0].failures == {} and again.asked == 0
+    assert len(answers(tmp_path)) == 3
+
+
+def test_questions_that_all_fail_stay_open_and_are_asked_again(tmp_path: Path) -> None:
+    outcome, _ = run(tmp_path, [sample("a")], Picky({f"a:q{n}" for n in range(5)}))
+    (message,) = outcome.failures.values()
+    assert message.startswith("question a:q0: a field is wrong (5 questions failed: a:q0, a:q1, a:q2, a:q3, a:q4)")
+    assert not (tmp_path / "settled.jsonl").exists()
+    assert run(tmp_path, [sample("a")], Echo())[0].failures == {} and len(answers(tmp_path)) == 5
+
+
+@pytest.mark.parametrize(("failing", "open_ones"), [(("a:q4",), 0), (("a:q2", "a:q3", "a:q4"), 3)])
+def test_a_server_that_fails_in_a_row_is_down_and_settles_nothing(
+    tmp_path: Path, failing: Sequence[str], open_ones: int
+) -> None:
+    llm = Picky(failing, RepeatedFailureError("status 500"))
+    outcome, _ = run(tmp_path, [sample("a")], llm, failures_in_a_row=2, questions_in_flight=1)
+    assert len(settled(tmp_path)) == len(failing) - open_ones and bool(outcome.failures) == bool(open_ones)
+    assert len(answers(tmp_path)) == 5 - len(failing)
+
+
+def test_a_backbone_that_can_answer_nothing_ends_the_run_at_once(tmp_path: Path) -> None:
+    llm = Picky({"a:q0"}, BackboneUnusableError("no credit"))
+    outcome, _ = run(tmp_path, [sample("a"), sample("b")], llm, questions_in_flight=1)
+    assert outcome.failures == {"the run": "no credit"} and llm.asked < 9

@@ -1,0 +1,155 @@
+"""Calls that answer nothing: their share is looked at early, said with the setting that mends it, and ends the run."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eval.cli.terminal import say
+from memsys.errors import BackboneUnusableError, ConfigError
+from memsys.llm.ledger import CallRecord
+from memsys.llm.outcomes import is_cut
+from memsys.settings import check_minimum
+
+#: What a call that answers nothing is counted as, with the settings that mend it.
+_ADVICE = {
+    "empty, cut at their limit of tokens": (
+        "the model may have thought until it met the limit: raise {role}.max_tokens, switch thinking off "
+        "(backbone.thinking, backbone.thinking_switch), or start the server with its reasoning parser"
+    ),
+    "empty": (
+        "see backbone.prompt_mode and the server's chat template, switch thinking off (backbone.thinking, "
+        "backbone.thinking_switch), or start the server with its reasoning parser"
+    ),
+    "cut at their limit of tokens": "raise {role}.max_tokens, or switch thinking off (backbone.thinking)",
+    "malformed": (
+        "let the server bind replies to the schema (backbone.structured=json_schema or json_object), choose a reader "
+        "of plain text, raise {role}.max_tokens, or start the server with its reasoning parser"
+    ),
+    "withheld": "a filter withholds them: change the filter of the server, or choose another backbone",
+}
+_ANSWER = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class UnansweredLimits:
+    """The ``unanswered:`` node of the configuration; none of it can change an answer.
+
+    Attributes:
+        first_calls: calls after which the share of those that answer nothing is looked at: of all calls, of the
+            reader's, and of each role's.
+        warn_share: from which it is said.
+        stop_share: from which, of all calls or of the reader's, the run stops; ``None``: it goes on.
+        failures_in_a_row: questions that fail after all resends, none answered between them, beyond which the server
+            counts as down.
+    """
+
+    first_calls: int = 20
+    warn_share: float = 0.5
+    stop_share: float | None = 0.9
+    failures_in_a_row: int = 5
+
+    def __post_init__(self) -> None:
+        """Refuse what is no count and no share.
+
+        Raises:
+            ConfigError: names the setting.
+        """
+        check_minimum(self, "unanswered", first_calls=1, failures_in_a_row=0)
+        for name in ("warn_share", "stop_share"):
+            value = getattr(self, name)
+            if name == "stop_share" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+                raise ConfigError(f"unanswered.{name}={value!r} must be above 0 and at most 1")
+
+
+#: What holds where nothing is said.
+UNANSWERED = UnansweredLimits()
+
+
+def read_unanswered(settings: Mapping[str, Any] | None) -> UnansweredLimits:
+    """Read the ``unanswered:`` node; without one the defaults hold."""
+    return UnansweredLimits(**(settings or {}))
+
+
+@dataclass(slots=True)
+class _Group:
+    """Calls that are looked at together, and how many of them answered nothing in which way."""
+
+    calls: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def share(self) -> float:
+        """Of the calls that answered nothing."""
+        return self.kinds.total() / self.calls
+
+
+class UnansweredWatch:
+    """Counts the calls of a run as they come.
+
+    Args:
+        limits: of the run.
+        warn: takes a line.
+    """
+
+    def __init__(self, limits: UnansweredLimits, warn: Callable[[str], None] | None = None) -> None:
+        self._limits, self._warn = limits, warn or _say
+        self._groups: dict[str, _Group] = {}
+
+    def see(self, call: CallRecord) -> None:
+        """Count a call.
+
+        Raises:
+            BackboneUnusableError: of the first calls too many answered nothing.
+        """
+        kind = _kind(call)
+        reader = call.phase == _ANSWER
+        roles = "reader.roles" if reader else "memory.roles"
+        for name, stops in (("replies", True), (f"replies of {roles}.{call.role}", reader)):
+            group = self._groups.setdefault(name, _Group())
+            group.calls += 1
+            group.kinds += Counter([kind] if kind else [])
+            if group.calls == self._limits.first_calls:
+                self._look(name, group, f"{roles}.{call.role}", stops)
+
+    def close(self) -> None:
+        """Say what a run of few calls has to say."""
+        for name, group in self._groups.items():
+            if name != "replies" and group.calls < self._limits.first_calls and group.share >= self._limits.warn_share:
+                self._warn(_text(name, group, name.rpartition(" ")[2]))
+
+    def _look(self, name: str, group: _Group, role: str, stops: bool) -> None:
+        limits = self._limits
+        if group.share < limits.warn_share:
+            return
+        text = _text(name, group, role)
+        if stops and limits.stop_share is not None and group.share >= limits.stop_share:
+            raise BackboneUnusableError(
+                f"{text}. The run stops here (unanswered.stop_share={limits.stop_share:g}; null: it goes on)"
+            )
+        self._warn(text)
+
+
+def _kind(call: CallRecord) -> str:
+    """How a call answered nothing; empty where it answered.
+
+    A reply of a memory's role that was cut counts where it is blank or malformed alone: some are asked for one token.
+    """
+    cut = is_cut(call.finish_reason)
+    if call.outcome == "empty" and cut:
+        return "empty, cut at their limit of tokens"
+    if call.outcome == "answered":
+        return "cut at their limit of tokens" if cut and call.phase == _ANSWER else ""
+    return call.outcome
+
+
+def _text(name: str, group: _Group, role: str) -> str:
+    found = ", ".join(f"{count} are {kind}" for kind, count in group.kinds.most_common())
+    advice = _ADVICE[group.kinds.most_common(1)[0][0]].format(role=role)
+    return f"of the first {group.calls} {name} {found}: {advice}"
+
+
+def _say(line: str) -> None:
+    say(f"warning: {line}", style="yellow")

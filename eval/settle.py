@@ -1,0 +1,129 @@
+"""Show, close or ask again the questions of a run that have no answer: ``memsys settle RUN [--again | --close]``.
+
+Without an option it lists them with what became of each and why. ``--again`` opens them, so that the run's command asks
+them again; ``--close`` closes those that an incomplete run has left open, so that the others can be scored.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eval.cli.commands import explains_errors, program, start
+from eval.cli.terminal import say
+from memsys.errors import ConfigError, RunDirectoryError
+
+#: Kinds of which nothing can be scored; a malformed reply has a text.
+_KINDS = ("withheld", "failed", "empty")
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """List, open or close the questions of each run."""
+    options = _parser().parse_args(arguments)
+    if options.close and options.kinds:
+        raise ConfigError("--close closes every open question; leave --kinds out")
+    for run in options.runs:
+        _settle(run, options)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=program("settle"), description="Questions of a run that have no answer: show them, ask again, or close."
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="directory of a run")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--again", action="store_true", help="open them: the command that started the run asks them again")
+    way.add_argument("--close", action="store_true", help="close what an incomplete run has left open, as failed")
+    parser.add_argument(
+        "--kinds", nargs="+", choices=_KINDS, help="with --again: these alone (default: withheld and failed)"
+    )
+    return parser
+
+
+def _settle(run: Path, options: argparse.Namespace) -> None:
+    from eval.runs.run_json import read_record
+    from eval.runs.rundir import RunDirectory
+
+    record = read_record(run)
+    if record is None:
+        raise RunDirectoryError(f"{run} holds no run.json; name a run directory that `memsys run` wrote")
+    if record["mode"] != "answers" or record.get("recorded"):
+        raise RunDirectoryError(f"{run}: no question of this run was put to a backbone here, so none can be settled")
+    directory = RunDirectory(run)
+    try:
+        if options.again:
+            _ask_again(directory, record, options.kinds or ("withheld", "failed"))
+        elif options.close:
+            _close(directory, record)
+        else:
+            _list(directory, record)
+    finally:
+        directory.close()
+
+
+def _unanswered(directory: Any) -> dict[str, tuple[str, str]]:
+    """Outcome and reason by question: of those settled, and of those answered with nothing."""
+    from eval.runs.stored import load_answers
+
+    found = {name: (row.outcome, row.reason) for name, row in directory.settled.items()}
+    answers = load_answers(directory.path)
+    return found | {name: (row.outcome, row.reason) for name, row in answers.items() if row.outcome == "empty"}
+
+
+def _open_questions(directory: Any) -> list[Any]:
+    from eval.runs.stored import load_references
+
+    done = directory.finished_questions("answers")
+    return [gold for name, gold in load_references(directory.path).items() if name not in done]
+
+
+def _list(directory: Any, record: Mapping[str, Any]) -> None:
+    found, still_open = _unanswered(directory), _open_questions(directory)
+    for name, (outcome, reason) in found.items():
+        say(f"{name}: {outcome}, {reason}" if reason else f"{name}: {outcome}")
+    for gold in still_open:
+        say(f"{gold.question_id}: open")
+    for problem in record["problems"] if still_open else ():
+        say(problem, style="yellow")
+    say(f"{directory.path}: {len(found)} questions without an answer, {len(still_open)} open")
+
+
+def _ask_again(directory: Any, record: Mapping[str, Any], kinds: Sequence[str]) -> None:
+    chosen = [name for name, (outcome, _) in _unanswered(directory).items() if outcome in kinds]
+    if not chosen:
+        say(f"{directory.path}: no question is {' or '.join(kinds)}")
+        return
+    directory.reopen(chosen)
+    _write(directory, record, "incomplete", ["opened again by `memsys settle --again`"])
+    say(f"{directory.path}: {len(chosen)} questions are open; the command that started the run asks them again")
+
+
+def _close(directory: Any, record: Mapping[str, Any]) -> None:
+    from eval.runs.records import SettledRecord
+
+    still_open = _open_questions(directory)
+    reason = "; ".join(record["problems"]) or "the run did not get to it"
+    for gold in still_open:
+        directory.settle(SettledRecord(gold.question_id, gold.conversation_id, gold.category, "failed", reason))
+    _write(directory, record, "complete", [])
+    say(f"{directory.path}: {len(still_open)} questions are closed as failed; score it by `memsys score`")
+
+
+def _write(directory: Any, record: Mapping[str, Any], status: str, problems: Sequence[str]) -> None:
+    """Write ``run.json`` as it is now."""
+    from eval.runs.files import write_json
+
+    counts = {
+        **record["counts"],
+        "questions_done": len(directory.finished_questions("answers")),
+        "calls": directory.booked_calls,
+        "settled": len(directory.settled),
+    }
+    changed = {"status": status, "problems": list(problems), "counts": counts}
+    write_json(directory.path / "run.json", {**record, **changed})
+
+
+if __name__ == "__main__":
+    start(main)
