@@ -1,8 +1,9 @@
 """Keys of servers: read from the environment for each use, kept nowhere, and taken out of whatever is written.
 
-Settings that would hold a key are refused (:func:`check_url`, :func:`check_variable`, :func:`check_arguments`): a key
-belongs into an environment variable. :func:`redacted` is for texts that may hold one all the same, such as a server's
-reply, a log or the command line of a run that was refused.
+Settings that would hold a key are refused (:func:`check_settings` for a whole command line, :func:`check_url`,
+:func:`check_variable`, :func:`check_arguments` for each part): a key belongs into an environment variable.
+:func:`redacted` is for texts that may hold one all the same, such as a server's reply, a log or the command line of a
+run that was refused.
 """
 
 import os
@@ -19,7 +20,10 @@ _SECRET_NAME = (
     r"(?:[\w.-]*[._-])?(?:api[_-]?key|key|auth|authorization|token|secret|password|passwd|credentials?|signature|sig)"
 )
 _IS_SECRET = re.compile(_SECRET_NAME, re.IGNORECASE)
-_USER = re.compile(r"(?<=://)[^\s/?#]*@")
+_USER = re.compile(r"(?<=://)[^\s/,'\"]*@")
+#: A user and a password before a host, without a scheme.
+_BARE_USER = re.compile(r"(?<![\w/@])[\w.+-]+\\?:[^\s:/@,'\"\[\]{}*]+@(?=[\w.-])")
+_FRAGMENT = re.compile(r"(?<=://)([^\s#,'\"\]})]+)#[^\s,'\"\]})]+")
 _QUERY = re.compile(r"(?<=[?&])([^\s=&#?]+)=[^\s&#'\"\]\),]+")
 _ASSIGNED = re.compile(
     rf"(?<![\w.?&-])(\+*{_SECRET_NAME}=|--{_SECRET_NAME}[ =,]|"
@@ -28,11 +32,22 @@ _ASSIGNED = re.compile(
     re.IGNORECASE,
 )
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+(?=\S*\d|\S{16})[\w.~+/=-]{8,}", re.IGNORECASE)
+#: A setting that names the environment variable with a key; its value is often the key itself.
+_NAMES_VARIABLE = re.compile(rf"({_SECRET_NAME}_env[\"']?\s*[=:]\s*)([^\s}}]+)", re.IGNORECASE)
+_IS_VARIABLE_SETTING = re.compile(rf"{_SECRET_NAME}_env", re.IGNORECASE)
+#: How the keys of known services begin, wherever they are written.
+_KNOWN_KEY = re.compile(
+    r"(?<![\w-])(?:sk-(?:proj|ant|or|svcacct)-[\w-]{8,}|sk-(?=[\w-]*\d)[\w-]{16,}|hf_\w{20,}|gh[pousr]_\w{20,}|"
+    r"github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|gsk_\w{20,}|"
+    r"nvapi-[\w-]{20,}|pplx-\w{20,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]+)"
+)
 #: Query fields that are no secret.
 _PUBLIC_FIELDS = frozenset({"api-version", "version"})
 #: Shorter values of environment variables are not looked for in texts: they would be found in ordinary words.
 _SHORTEST_KEY = 8
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+#: What may stand where a variable is named: its name, nothing, or what OmegaConf fills in.
+_NO_KEY = re.compile(r"[A-Z_][A-Z0-9_]*|null|None|\$\{.*|\*+", re.DOTALL)
 
 
 def bearer(variable: str | None, setting: str, otherwise: str) -> Mapping[str, str]:
@@ -70,6 +85,20 @@ def check_variable(setting: str, variable: str | None) -> None:
             f"{setting} must be the name of an environment variable, in capital letters, digits and underscores, not "
             "the key itself; export the key under such a name"
         )
+
+
+def check_settings(overrides: Sequence[str]) -> None:
+    """Refuse settings of a command line, ``key=value``, that hold a key or a password.
+
+    Raises:
+        ConfigError: shows the setting without its value.
+    """
+    for override in overrides:
+        if _without_named(override) != override:
+            raise ConfigError(
+                f"{redacted(override)}: a key or password does not belong on a command line, which is recorded; put it "
+                "into an environment variable and name that, in capital letters, with api_key_env"
+            )
 
 
 def check_url(setting: str, url: str, example: str) -> None:
@@ -118,13 +147,25 @@ def _without_named(text: str) -> str:
     Python is shutting down.
     """
     text = _USER.sub(f"{MASK}@", text)
+    text = _BARE_USER.sub(f"{MASK}@", text)
+    text = _FRAGMENT.sub(lambda match: f"{match[1]}#{MASK}", text)
     text = _QUERY.sub(_field, text)
+    text = _NAMES_VARIABLE.sub(_variables, text)
+    text = _KNOWN_KEY.sub(MASK, text)
     text = _ASSIGNED.sub(lambda match: f"{match[1]}{MASK}", text)
     return _BEARER.sub(lambda match: f"{match[1]} {MASK}", text)
 
 
 def _field(match: re.Match[str]) -> str:
     return match[0] if match[1].lower() in _PUBLIC_FIELDS else f"{match[1]}={MASK}"
+
+
+def _variables(match: re.Match[str]) -> str:
+    """What names environment variables, with each value taken out that is no such name; a further setting ends it."""
+    values = match[2].split(",")
+    ours = next((number for number, each in enumerate(values) if number and re.search(r"[=:]", each)), len(values))
+    kept = [each if _NO_KEY.fullmatch(each.strip("[]\"'")) else MASK for each in values[:ours]]
+    return match[1] + ",".join([*kept, *values[ours:]])
 
 
 def _environment_keys() -> list[str]:
@@ -139,12 +180,18 @@ def without_secrets(tree: Json) -> Json:
     """Copy a tree of settings without keys, for records and hashes."""
     if isinstance(tree, Mapping):
         return {
-            key: MASK if value and isinstance(value, str) and _IS_SECRET.fullmatch(str(key)) else without_secrets(value)
+            key: MASK if isinstance(value, str) and _is_secret(str(key), value) else without_secrets(value)
             for key, value in tree.items()
         }
     if isinstance(tree, list | tuple):
         return _without_arguments(tree)
     return _without_named(tree) if isinstance(tree, str) else tree
+
+
+def _is_secret(name: str, value: str) -> bool:
+    """Whether a setting of this name and value holds a key."""
+    named = _IS_VARIABLE_SETTING.fullmatch(name) and not _NO_KEY.fullmatch(value)
+    return bool(value and (_IS_SECRET.fullmatch(name) or named))
 
 
 def _without_arguments(items: Sequence[Json]) -> list[Json]:

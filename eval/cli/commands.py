@@ -164,6 +164,11 @@ _TASK_FAILURES = _TaskFailures()
 class _SafeRecord(logging.LogRecord):
     """A line of a log, which may quote a server's reply: without keys and control characters."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.exc_info:  # a handler takes the text that is there
+            self.exc_text = redacted(logging.Formatter().formatException(self.exc_info))
+
     def getMessage(self) -> str:  # noqa: N802 (logging's name)
         """Return the message. Nothing is imported here: the last lines come while Python is shutting down."""
         return terminal(redacted(super().getMessage()))
@@ -212,7 +217,12 @@ class _Output(_Stream):
 
 
 class _Messages(_Stream):
-    """Standard error: where it cannot be written there is nobody to tell."""
+    """Standard error, tracebacks among it, without keys: where it cannot be written there is nobody to tell."""
+
+    def write(self, text: str) -> int:
+        """Write."""
+        super().write(redacted(text))
+        return len(text)
 
 
 def add_runs_option(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,7 @@ from eval.configs.composed_nodes import child_node, has_node, setting_names, tak
 from eval.configs.override_values import chosen_values, sweep_values
 from eval.configs.plugins import VARIABLE, plugin_packages
 from eval.configs.sweep_settings import compose_first_cell, settings_for_hydra
-from memsys.credentials import redacted
+from memsys.credentials import check_settings, redacted
 from memsys.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def check_command_line(arguments: Sequence[str]) -> CommandLine:
         ConfigError: says which argument is wrong, and what may have been meant.
     """
     line = split(arguments)
+    check_settings(line.overrides)
     if line.config_dir is not None and not line.config_dir.is_dir():
         raise ConfigError(f"--config-dir {line.config_dir}: there is no such folder; name one that is made as conf/ is")
     checker = Checker(line.config_dir)

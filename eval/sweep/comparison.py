@@ -23,18 +23,23 @@ class SweepCallback(Callback):
         make_folder(config.hydra.run.dir)
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
-        """As before a run; an override that holds a key is refused before Hydra writes it into the sweep's folder.
+        """As before a run; a configuration that holds a key is refused before Hydra writes it into the sweep's folder.
 
         So is one folder for the runs of several cells.
         """
-        from memsys.credentials import redacted, without_secrets
+        from memsys.credentials import without_secrets
         from memsys.errors import ConfigError
 
         with one_message():
-            for override in config.hydra.overrides.task:
-                if without_secrets([override]) != [override]:
+            settings: Any = OmegaConf.to_container(config, resolve=False)
+            own = settings.pop("hydra")  # with help texts, which say KEY=VALUE
+            for name, value in {
+                **settings,
+                "hydra": {"launcher": own["launcher"], "job": own["job"]["env_set"]},
+            }.items():
+                if without_secrets({name: value}) != {name: value}:
                     raise ConfigError(
-                        f"{redacted(override)}: a key or password does not belong on a command line; put it into an "
+                        f"the settings of {name} hold a key or password, which a sweep records; put it into an "
                         "environment variable and name that with api_key_env"
                     )
         cells = len(sweep_jobs(config, GlobalHydra.instance().config_loader()))

@@ -56,6 +56,15 @@ PLACES = {
     "arguments of a server in a sweep": (
         "-m", *BASE, "backbone=smollm2_135m_vllm", f"backbone.engine.extra_args=[--api-key,{KEY}]", "seed=0,1",
     ),
+    "variable of a sweep": ("-m", *BASE, "backbone=gpt4o_mini", f"backbone.engine.api_key_env={KEY}", "seed=0,1"),
+    "variables of a sweep": ("-m", *BASE, "backbone=gpt4o_mini", f"backbone.engine.api_key_env=A_KEY,{KEY}"),
+    "variable of one cell": (
+        "-m", *BASE, "backbone=gpt4o_mini", f"'backbone.engine={{api_key_env:{KEY}}}'", "seed=0,1"),
+    "a fragment": (*BASE, "backbone=gpt4o_mini", f"backbone.engine.base_urls=[http://127.0.0.1:9/v1#{KEY}]"),
+    "a quoted fragment": ("-m", *BASE, *VLLM, f'backbone.engine.urls=["http://127.0.0.1:9#{KEY}"]', "seed=0,1"),
+    "a user without a scheme": ("-m", *BASE, *VLLM, f'backbone.engine.urls=["u:{KEY}@127.0.0.1:9"]', "seed=0,1"),
+    "the name of a model": ("-m", *BASE, "backbone=gpt4o_mini", f"backbone.model={KEY}", "seed=0,1"),
+    "what a batch job sets": ("-m", *BASE, f"+hydra.job.env_set.OPENAI_API_KEY={KEY}", "seed=0,1"),
     "cells of a sweep": (
         "-m", *BASE, *VLLM, f"backbone.engine.urls=[http://user:{KEY}@127.0.0.1:9]", "seed=0,1",
     ),
@@ -121,6 +130,16 @@ def test_an_embedder_that_is_refused_is_one_message(tmp_path: Path) -> None:
         (f"--api-key {KEY}", f"--api-key {MASK}"),
         (f"--api-key={KEY} --port 1", f"--api-key={MASK} --port 1"),
         (f"+backbone.engine.api_key={KEY}", f"+backbone.engine.api_key={MASK}"),
+        (f"api_key_env={KEY} seed=1", f"api_key_env={MASK} seed=1"),
+        (f"api_key_env=A_KEY,{KEY},seed=1", f"api_key_env=A_KEY,{MASK},seed=1"),
+        (f"{{api_key_env:{KEY},base_urls:[a]}}", f"{{api_key_env:{MASK},base_urls:[a]}}"),
+        ("api_key_env=[A_KEY,B_KEY] api_key_env=null", "api_key_env=[A_KEY,B_KEY] api_key_env=null"),
+        (f"urls=[http://h/v1#{KEY}]", f"urls=[http://h/v1#{MASK}]"),
+        (f"http\\://u\\:{KEY}@h", f"http\\://{MASK}@h"),
+        ("user:hunter2@10.0.0.1:8000/v1", f"{MASK}@10.0.0.1:8000/v1"),
+        ("model=sk-proj-abcdefghijkl", f"model={MASK}"),
+        ("git+https://github.com/org/name@4f2a1c", "git+https://github.com/org/name@4f2a1c"),
+        ("mail a@b.org at 1:56 pm", "mail a@b.org at 1:56 pm"),
         (f"Authorization: Bearer {KEY}", f"Authorization: Bearer {MASK}"),
         (f'{{"api_key": "{KEY}"}}', f'{{"api_key": {MASK}}}'),
         ("max_tokens=5 token_counter=server", "max_tokens=5 token_counter=server"),
@@ -170,3 +189,30 @@ def test_a_key_with_a_line_break_is_named_by_its_variable(monkeypatch: pytest.Mo
     with pytest.raises(ConfigError, match="SOME_KEY") as found:
         bearer("SOME_KEY", "x", "y")
     assert KEY not in str(found.value)
+
+
+def test_a_key_in_a_file_of_a_sweep_is_refused_before_it_is_recorded(tmp_path: Path) -> None:
+    own = tmp_path / "conf" / "experiment" / "mine.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text(f"# @package _global_\nbackbone:\n  engine:\n    api_key_env: {KEY}\n")
+    runs = tmp_path / "out"
+    runs.mkdir()
+    code, output = run(runs, "-m", "--config-dir", str(own.parents[1]), "+experiment=mine", *BASE,
+                       "backbone=gpt4o_mini", "seed=0,1")  # fmt: skip
+    assert code == 2 and "the settings of backbone hold a key or password" in output, output
+    assert_nowhere(runs, output)
+
+
+def test_tracebacks_and_logs_hold_no_key() -> None:
+    code = (
+        "import logging, os\nfrom eval.cli.commands import start\n"
+        "def main():\n"
+        "    try:\n        raise ValueError('http://u:' + os.environ['X_KEY'] + '@h')\n"
+        "    except ValueError:\n        logging.exception('lost')\n"
+        "    raise RuntimeError('api_key=' + os.environ['X_KEY'] + '1')\n"
+        "start(main)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "X_KEY": KEY}, text=True,
+                          capture_output=True, timeout=60, check=False)  # fmt: skip
+    assert done.returncode == 1 and done.stderr.count("Traceback") == 2, done.stderr
+    assert KEY not in done.stderr and MASK in done.stderr
