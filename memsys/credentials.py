@@ -47,7 +47,7 @@ _PUBLIC_FIELDS = frozenset({"api-version", "version"})
 _SHORTEST_KEY = 8
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 #: What may stand where a variable is named: its name, nothing, or what OmegaConf fills in.
-_NO_KEY = re.compile(r"[A-Z_][A-Z0-9_]*|null|None|\$\{.*|\*+", re.DOTALL)
+_NO_KEY = re.compile(r"[A-Z_][A-Z0-9_]*|null|None|(?:)|\$\{.*|\*+", re.DOTALL)
 
 
 def bearer(variable: str | None, setting: str, otherwise: str) -> Mapping[str, str]:
@@ -164,7 +164,7 @@ def _variables(match: re.Match[str]) -> str:
     """What names environment variables, with each value taken out that is no such name; a further setting ends it."""
     values = match[2].split(",")
     ours = next((number for number, each in enumerate(values) if number and re.search(r"[=:]", each)), len(values))
-    kept = [each if _NO_KEY.fullmatch(each.strip("[]\"'")) else MASK for each in values[:ours]]
+    kept = [each if _NO_KEY.fullmatch(each.strip("[]()\"'`.;:")) else MASK for each in values[:ours]]
     return match[1] + ",".join([*kept, *values[ours:]])
 
 

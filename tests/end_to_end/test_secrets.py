@@ -133,6 +133,7 @@ def test_an_embedder_that_is_refused_is_one_message(tmp_path: Path) -> None:
         (f"api_key_env={KEY} seed=1", f"api_key_env={MASK} seed=1"),
         (f"api_key_env=A_KEY,{KEY},seed=1", f"api_key_env=A_KEY,{MASK},seed=1"),
         (f"{{api_key_env:{KEY},base_urls:[a]}}", f"{{api_key_env:{MASK},base_urls:[a]}}"),
+        ("m(api_key_env=None, n=1) api_key_env=A_KEY. `api_key_env=B`",) * 2,
         ("api_key_env=[A_KEY,B_KEY] api_key_env=null", "api_key_env=[A_KEY,B_KEY] api_key_env=null"),
         (f"urls=[http://h/v1#{KEY}]", f"urls=[http://h/v1#{MASK}]"),
         (f"http\\://u\\:{KEY}@h", f"http\\://{MASK}@h"),

@@ -121,7 +121,7 @@ def test_a_value_that_is_missing_is_named_with_what_to_add() -> None:
         ["-m", "+sweep=clag_table1"],
         ["-m", "memory=rag,amem", "seed=0,1"],
         ["+backbone@second=gpt41_mini", "second_roles=[probe]"],
-        ["+backbone.thinking_switch.authorization=x"],
+        ["+backbone.thinking_switch.enable=x"],
         ["+reader.roles.default.prompt=a.txt"],
         ["hydra/launcher=joblib", "-m", "memory=rag", "+hydra.launcher.new=1"],
         ["+experiment=quickstart", "memory=rag_quickstart,no_memory"],
