@@ -69,11 +69,12 @@ def _run_in_hydra(arguments: list[str]) -> None:
     from eval.configs.compose import VERSION_BASE
     from eval.configs.presets import CONF
     from eval.sweep.comparison import callback_faults_raised
+    from eval.sweep.orphans import cells_follow_this_process
 
     # Hydra takes what follows a bare --info for its topic.
     sys.argv[1:] = ["--info=all" if each in ("--info", "-i") else each for each in arguments]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors are raised, not printed
-    with callback_faults_raised():
+    with callback_faults_raised(), cells_follow_this_process():
         hydra.main(version_base=VERSION_BASE, config_path=str(CONF), config_name="config")(run_composed)()
 
 

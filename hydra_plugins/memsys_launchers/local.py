@@ -23,10 +23,9 @@ class MemsysJoblibLauncher(JoblibLauncher):  # type: ignore[misc]
         from eval.cli.commands import terminated_as_interrupted
         from eval.sweep.launching import all_cells, open_cells, portions, returned
         from eval.sweep.local_servers import local_servers
-        from eval.sweep.orphans import cells_follow_this_process
 
         first, workers = initial_job_idx, self.joblib["n_jobs"]
-        with terminated_as_interrupted(), cells_follow_this_process():
+        with terminated_as_interrupted():
             for portion in portions(open_cells(all_cells(job_overrides)), self._sharing):
                 # Each of these starts a server of its own: one at a time.
                 self.joblib["n_jobs"] = 1 if portion.gpus and not portion.shared else workers

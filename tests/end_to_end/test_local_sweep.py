@@ -19,7 +19,7 @@ from memsys.llm.engines.process import running_members
 from tests.support.stub_process import attached, stub_server
 
 ROOT = Path(__file__).resolve().parents[2]
-LAUNCHER = ("hydra/launcher=local", "hydra.launcher.n_jobs=2", "embedder=hashing", "score=false", "progress=lines")
+LAUNCHER = ("hydra.launcher.n_jobs=2", "embedder=hashing", "score=false", "progress=lines")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def eventually(holds: Callable[[], bool], seconds: float) -> bool:
 
 
 def sweep(folder: Path, *overrides: str) -> tuple[int, str]:
-    line = command(folder, *overrides)
+    line = command(folder, "hydra/launcher=local", *overrides)
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
     return done.returncode, done.stdout + done.stderr
 
@@ -86,11 +86,13 @@ def test_cells_share_one_embedded_server(tmp_path: Path) -> None:
     assert not list((tmp_path / "servers").glob("*/server-*")), "the server ended with the sweep"
 
 
-@pytest.mark.parametrize("fatal", [signal.SIGTERM, signal.SIGKILL])
-def test_cells_end_with_their_sweep(tmp_path: Path, fatal: signal.Signals) -> None:
+@pytest.mark.parametrize("launcher", ["local", "joblib"])
+@pytest.mark.parametrize("fatal", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_cells_end_with_their_sweep(tmp_path: Path, fatal: signal.Signals, launcher: str) -> None:
     # Both systems write 73 turns, one call after the other: neither can end before the other has begun.
     with stub_server(delay=0.5) as slow:
-        line = command(tmp_path, "dataset=locomo_sample", "memory=amem_quickstart,clag_quickstart", *attached(slow))
+        cells = ("dataset=locomo_sample", "memory=amem_quickstart,clag_quickstart", *attached(slow))
+        line = command(tmp_path, f"hydra/launcher={launcher}", *cells)
         process = subprocess.Popen(
             line, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
@@ -99,7 +101,7 @@ def test_cells_end_with_their_sweep(tmp_path: Path, fatal: signal.Signals) -> No
             assert len(running_members(process.pid)) >= 3, "the sweep and two cells"
             process.send_signal(fatal)
             process.wait(timeout=30)
-            assert eventually(lambda: not running_members(process.pid), 30), "cells live on"
+            assert eventually(lambda: not running_members(process.pid), 10), "cells live on"
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
