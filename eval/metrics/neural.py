@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from memsys.assets.catalog import model_folder
 from memsys.assets.paths import models_dir
 from memsys.errors import ScoringError
 from memsys.extras import need_package
@@ -69,7 +70,7 @@ def rescale(score: BertScore, baseline: tuple[float, float, float]) -> BertScore
 
 def _resolve(model: str) -> str:
     """Take a folder as it is, a name under the models folder if it lies there, else the name for the hub."""
-    local = models_dir() / model
+    local = model_folder(model)
     return str(local) if not Path(model).is_dir() and local.is_dir() else model
 
 

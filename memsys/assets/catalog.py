@@ -8,6 +8,7 @@ the unpacked files, so that it does not matter which source they came from.
 from collections.abc import Mapping
 from pathlib import Path
 
+from memsys.assets.checksums import remembered_sha256
 from memsys.assets.contract import Asset, HubSource, PackageSource
 from memsys.assets.language_models import LANGUAGE_MODELS
 from memsys.assets.paths import models_dir
@@ -110,12 +111,10 @@ def find_asset(name: str) -> Asset:
 
 
 def asset_path(name: str) -> Path:
-    """Path of an asset's file or folder.
-
-    Presence is checked, content is not: :mod:`memsys.assets.fetch` verifies checksums before it puts files in place.
+    """Path of an asset's file or folder, as it is to be used.
 
     Raises:
-        AssetError: unknown name, or a file is missing.
+        AssetError: unknown name, or a file is missing, or is not the one that the catalogue knows.
     """
     asset = find_asset(name)
     destination = models_dir() / asset.destination
@@ -123,7 +122,30 @@ def asset_path(name: str) -> Path:
         if not file.is_file():
             shorter = "`make models` or " if asset.by_default else ""
             raise AssetError(f"asset {name}: {file} is missing; run {shorter}`memsys models {name}`")
+    _check_content(asset)
     return destination
+
+
+def model_folder(name: str) -> Path:
+    """Folder of a model under the models folder, which need not be there, nor in the catalogue.
+
+    Raises:
+        AssetError: the catalogue has it, and a file that is there is another.
+    """
+    for asset in CATALOG.values():
+        if asset.destination == name:
+            _check_content(asset)
+    return models_dir() / name
+
+
+def _check_content(asset: Asset) -> None:
+    """Refuse files that changed since they were fetched: a run would record what was never computed."""
+    for (name, expected), path in zip(asset.files.items(), file_paths(asset), strict=True):
+        if expected and path.is_file() and (found := remembered_sha256(path)) != expected:
+            raise AssetError(
+                f"asset {asset.name}: {name} has sha256 {found[:12]}..., the catalogue says {expected[:12]}...; it was "
+                f"changed or damaged: run `memsys models {asset.name}` to fetch it again"
+            )
 
 
 def file_paths(asset: Asset) -> tuple[Path, ...]:

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from memsys.assets.paths import models_dir
@@ -17,6 +18,8 @@ _SMALL = 1 << 20
 #: Seconds since its last change after which a file's checksum is remembered: of two changes within one tick of the
 #: disk's clock, the second does not move the file's times.
 _SETTLED_SECONDS = 2.0
+#: What this process knows, also where the models lie in a folder that we cannot write to; by the file of its note.
+_KNOWN: dict[Path, dict[str, object]] = {}
 
 
 def sha256(path: Path) -> str:
@@ -35,12 +38,13 @@ def remembered_sha256(path: Path) -> str:
     if status.st_size <= _SMALL:
         return sha256(path)
     note = _note_of(path)
-    known = _read_note(note)
-    if known.get("stamp") == _stamp(status):
+    known = _KNOWN.get(note) or read_note(note)
+    if known.get("stamp") == _stamp(status) and isinstance(known.get("sha256"), str):
         return str(known["sha256"])
     digest = sha256(path)
     if _stamp(path.stat()) == _stamp(status) and time.time() - status.st_ctime > _SETTLED_SECONDS:
-        _write_note(note, _stamp(status), digest)
+        _KNOWN[note] = {"stamp": _stamp(status), "sha256": digest}
+        _write_note(note, _KNOWN[note])
     return digest
 
 
@@ -53,17 +57,18 @@ def _note_of(path: Path) -> Path:
     return models_dir() / ".verified" / "files" / f"{name}.json"
 
 
-def _read_note(note: Path) -> dict[str, object]:
+def read_note(note: Path) -> dict[str, object]:
+    """What was noted about files; nothing where the note is missing or damaged."""
     try:
         content = json.loads(note.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return content if isinstance(content, dict) and isinstance(content.get("sha256"), str) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def _write_note(note: Path, stamp: list[int], digest: str) -> None:
+def _write_note(note: Path, content: Mapping[str, object]) -> None:
     try:
         note.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(note, json.dumps({"stamp": stamp, "sha256": digest}).encode())
+        replace_file(note, json.dumps(content).encode())
     except OSError as error:  # the models may lie in a folder that we cannot write to
         logger.debug("the checksum of a file cannot be remembered: %s", error)

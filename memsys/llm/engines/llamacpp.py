@@ -14,7 +14,6 @@ from typing import Any
 
 from memsys.assets.catalog import CATALOG, asset_path
 from memsys.assets.checksums import remembered_sha256
-from memsys.assets.fetch import known_sha256
 from memsys.assets.paths import models_dir, workplace
 from memsys.cores import usable_cores
 from memsys.errors import AssetError, BackboneError, ConfigError
@@ -185,7 +184,7 @@ class LlamaCppEngine:
     def fingerprint(self) -> Mapping[str, Json]:
         """Say what was served."""
         config = self._config
-        self._sha256 = self._sha256 or self._known_sha256() or remembered_sha256(self._config.model_path())
+        self._sha256 = self._sha256 or remembered_sha256(self._config.model_path())
         # What batches together can move a reply, unless the arithmetic is chosen so that it cannot.
         batch = {} if config.batch_invariant else {"parallel": config.parallel}
         return {
@@ -197,11 +196,6 @@ class LlamaCppEngine:
             "batch_invariant": config.batch_invariant,
             **batch,
         }
-
-    def _known_sha256(self) -> str | None:
-        """Checksum of a file of the catalogue that has not changed since it was checked: a read takes a while."""
-        name = self._config.model_file
-        return known_sha256(CATALOG[name]) if name in CATALOG else None
 
     def _launch(self, log_dir: Path) -> None:
         path = self._config.model_path()
