@@ -10,6 +10,7 @@ from pathlib import Path
 
 from eval.cli.commands import EXIT_ERROR, explains_errors, program, start
 from eval.cli.places import check_folder
+from eval.cli.suggestions import did_you_mean
 from eval.cli.terminal import say
 from eval.loaders.contract import DatasetInfo, PinnedFile
 from eval.loaders.fetch import FetchOutcome, copy, fetch
@@ -53,7 +54,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     for name in options.names:
         if name not in (*DATASETS, "all"):
-            parser.error(f"argument NAME: invalid choice: {name!r} (choose from {', '.join(choices)})")
+            known = ", ".join(choices)
+            parser.error(f"argument NAME: invalid choice: {name!r}{did_you_mean(name, choices)} (choose from {known})")
     return options
 
 

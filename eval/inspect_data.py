@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from eval.cli.commands import described, explains_errors, program, start
+from eval.cli.suggestions import close_names
 from eval.cli.terminal import console
 from eval.configs import choices
 from eval.configs.plugins import plugin_folders
@@ -226,7 +227,9 @@ def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
     read = parser.parse_args(arguments)
     keys = [setting.partition("=")[0] for setting in read.settings if "=" in setting]
     if len(keys) < len(read.settings) or "dataset" not in keys:
-        parser.error("give dataset=NAME and settings as key=value")
+        bare = next((setting for setting in read.settings if "=" not in setting), "")
+        meant = bare if bare in presets() else next(iter(close_names(bare, presets())), "")
+        parser.error(f"give dataset=NAME and settings as key=value{f'; write dataset={meant}' if meant else ''}")
     overrides = read_overrides(read.settings, parser)
     return str(overrides.pop("dataset")), overrides, read.json
 

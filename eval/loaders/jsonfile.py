@@ -117,19 +117,34 @@ def read_json(path: Path) -> tuple[JsonNode, str]:
     return _tree(path, _decoded(path, content)), hashlib.sha256(content).hexdigest()
 
 
-def read_json_lines(path: Path) -> tuple[list[JsonNode], str]:
-    """Read a file with one JSON value a line; empty lines are passed over.
+def json_values(path: Path, content: bytes) -> list[JsonNode]:
+    """Read the values of a JSON array, or of JSON Lines, whichever the text is; a single object counts as one value.
+
+    Args:
+        path: of the file, for messages.
+        content: of it.
 
     Returns:
-        The values, whose errors name their line, and the file's sha256 in hexadecimal.
+        The values, whose errors name their line in JSON Lines.
 
     Raises:
         DataError: as :func:`read_json`, with the line.
     """
-    nodes, broken, sha256 = read_whole_lines(path)
-    if broken:
-        raise broken[0]
-    return nodes, sha256
+    text = _decoded(path, content)
+    if not is_json_lines(text):
+        top = _tree(path, text)
+        return top.elements() if isinstance(top.value, list) else [top]
+    return [_tree(path, line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def is_json_lines(text: str) -> bool:
+    """Return whether the first line is a whole value and another line stands below it, whatever the file's ending."""
+    first, _, rest = text.lstrip().partition("\n")
+    try:
+        json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return bool(rest.strip())
 
 
 def read_whole_lines(path: Path) -> tuple[list[JsonNode], list[DataError], str]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from eval.loaders.jsonfile import is_json_lines
 from memsys.counting import repeated
 from memsys.errors import DataError, quoted
 
@@ -84,22 +85,12 @@ def _tree(path: Path, suffix: str, encoding: str) -> Any:
 
 def _values(path: Path, text: str, named_lines: bool) -> Any:
     """Parse JSON or JSON Lines, whichever the text is: files of both carry the other's ending."""
-    if _is_lines(text):
+    if is_json_lines(text):
         return [_parsed(line, path, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if named_lines and not text.strip():
         return []
     found = _parsed(text, path)
     return [found] if named_lines and not isinstance(found, list) else found
-
-
-def _is_lines(text: str) -> bool:
-    """Return whether the first line is a whole value and another line stands below it."""
-    first, _, rest = text.lstrip().partition("\n")
-    try:
-        json.loads(first)
-    except (ValueError, RecursionError):
-        return False
-    return bool(rest.strip())
 
 
 def _text(path: Path, encoding: str) -> str:
@@ -111,8 +102,8 @@ def _text(path: Path, encoding: str) -> str:
         raise DataError(f"{path} cannot be read ({error}); check the file, or fetch it again") from error
     except (UnicodeError, LookupError) as error:
         raise DataError(
-            f"{path} is not {encoding} text ({error}); save it as UTF-8, or name its `encoding` "
-            "in a YAML (--shape FILE; docs/scores.md has the keys)"
+            f"{path} is not {encoding} text ({error}); save it as UTF-8; for recorded answers a YAML "
+            "can name its `encoding` (--shape FILE; docs/scores.md has the keys)"
         ) from error
 
 

@@ -134,9 +134,11 @@ def test_wrong_commands_end_with_2_and_a_reason(
 
 
 def test_a_command_without_data_set_shows_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["locomo"])
-    assert "give dataset=NAME" in capsys.readouterr().err
+    for named in ("locomo_sample", "locomo_sampel"):
+        with pytest.raises(SystemExit):
+            main([named])
+        said = " ".join(capsys.readouterr().err.split())
+        assert "give dataset=NAME and settings as key=value; write dataset=locomo_sample" in said
 
 
 def test_unknown_settings_are_refused_before_anything_is_read() -> None:

@@ -15,7 +15,7 @@ from eval.convert_data import main as convert
 from eval.inspect_data import main as inspect
 from eval.loaders.custom import CustomConfig, number_kinds
 from eval.loaders.custom_files import read_custom, schema
-from eval.loaders.exports import read_export
+from eval.loaders.exports.formats import read_export
 from eval.loaders.locate import sample_path
 from eval.loaders.locomo import LocomoConfig
 from eval.loaders.longmemeval import LongmemevalConfig

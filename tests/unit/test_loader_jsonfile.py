@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.loaders.jsonfile import JsonNode, read_json, read_json_lines
+from eval.loaders.jsonfile import JsonNode, read_json, read_whole_lines
 from memsys.errors import DataError
 
 
@@ -57,7 +57,7 @@ def test_unreadable_and_non_text_files(tmp_path: Path) -> None:
         read_json(tmp_path / "latin.json")
     (tmp_path / "turns.jsonl").write_bytes('{"text": "tea"}\n{"text": "caf\u00e9"}\n'.encode("latin-1"))
     with pytest.raises(DataError, match=r"turns.jsonl: line 2: not UTF-8 text at byte 29; save the file as UTF-8$"):
-        read_json_lines(tmp_path / "turns.jsonl")
+        read_whole_lines(tmp_path / "turns.jsonl")
 
 
 def test_checksum_is_of_the_bytes(tmp_path: Path) -> None:

@@ -138,3 +138,10 @@ def test_a_folder_that_was_removed_is_one_message(tmp_path: Path, monkeypatch: p
     use_checkout()
     with pytest.raises(RunDirectoryError, match="the current folder has been removed; change to one that is there"):
         check_current_folder()
+
+
+def test_a_data_set_with_a_slip_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """The list of all was shown alone."""
+    with pytest.raises(SystemExit):
+        data(["locmo"])
+    assert "'locmo'; did you mean locomo?" in " ".join(capsys.readouterr().err.split())
