@@ -6,6 +6,8 @@ import re
 import uuid
 from pathlib import Path
 
+#: How the name ends that a file has while it is written.
+_TEMPORARY = ".tmp"
 #: Bytes of a name in UTF-8: disks take 255, and endings and a temporary file's marks are added.
 _LONGEST_NAME = 200
 #: Names of devices, which some systems open in place of a file, with any ending.
@@ -37,6 +39,16 @@ def path_problem(value: object) -> str:
     return next(filter(None, map(name_problem, parts)), "")
 
 
+def remove_temporaries(folder: Path) -> None:
+    """Remove what killed processes left in a folder, and below it, while they replaced a file.
+
+    To be called by the one process that writes there.
+    """
+    for path in folder.rglob(f".*.????????{_TEMPORARY}"):
+        with contextlib.suppress(OSError):  # it is in nobody's way
+            path.unlink()
+
+
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old content or the new, never a part, whoever else writes it.
 
@@ -47,7 +59,7 @@ def replace_file(path: Path, content: bytes) -> None:
     Raises:
         OSError: it cannot be written, and is as it was.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}{_TEMPORARY}")
     try:
         with temporary.open("wb") as stream:
             stream.write(content)

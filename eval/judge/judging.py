@@ -9,7 +9,7 @@ from eval.cli.counting import counted
 from eval.judge.config import JudgeConfig
 from eval.judge.store import AnswerVerdict, input_digest
 from eval.runs.records import AnswerRecord, ReferenceRecord
-from memsys.errors import BackboneError, first_error
+from memsys.errors import MemsysError, first_error
 from memsys.llm.contract import LanguageModel, Role
 from memsys.llm.scope import CallScope, call_scope
 
@@ -55,7 +55,7 @@ async def all_done(title: str, steps: Sequence[Callable[[], Awaitable[None]]]) -
     """Take all steps at once, and count those that are done under a title.
 
     Raises:
-        BackboneError: the backbone failed in one of them.
+        MemsysError: one of them failed, often the backbone.
     """
 
     async def one(step: Callable[[], Awaitable[None]], done: Callable[[], None]) -> None:
@@ -68,10 +68,10 @@ async def all_done(title: str, steps: Sequence[Callable[[], Awaitable[None]]]) -
                 for step in steps:
                     group.create_task(one(step, one_done))
     except BaseExceptionGroup as group_error:  # not except*: what that raises may come out in a group again
-        failed, others = group_error.split(BackboneError)
+        failed, others = group_error.split(MemsysError)
         if failed is None or others is not None:
             raise
-        raise BackboneError(str(first_error(failed))) from group_error
+        raise first_error(failed) from None
 
 
 @dataclass(frozen=True, slots=True)

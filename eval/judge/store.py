@@ -120,7 +120,16 @@ def input_digest(question: str, gold: str, answer: str) -> str:
 
 
 def input_checksums(run_dir: Path) -> dict[str, str]:
-    """Checksums of the files that verdicts depend on."""
+    """Checksums of the files that verdicts depend on.
+
+    Raises:
+        ScoringError: one is missing.
+    """
+    missing = [name for name in INPUTS if not (run_dir / name).is_file()]
+    if missing:
+        raise ScoringError(
+            f"{run_dir} was judged and has no {' and no '.join(missing)}; restore it, or delete {run_dir / FOLDER}"
+        )
     return {name: hashlib.sha256((run_dir / name).read_bytes()).hexdigest() for name in INPUTS}
 
 

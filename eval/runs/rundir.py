@@ -24,6 +24,7 @@ from eval.runs.records import (
 from eval.runs.run_json import RunRecord, read_record
 from eval.runs.snapshots import Snapshots
 from memsys.errors import RunDirectoryError
+from memsys.files import remove_temporaries
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
@@ -48,6 +49,7 @@ class CallFolder:
     def __init__(self, path: Path, *, wait_s: float = 0.0, others: Sequence[str] = ()) -> None:
         self.path = path
         self._lock = lock_folder(path, wait_s)
+        remove_temporaries(path)
         self._closed = False
         #: Told of each call once it is booked; what it raises ends whoever made the call.
         self.on_call: Callable[[CallRecord], None] = lambda record: None

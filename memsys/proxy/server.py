@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
@@ -117,7 +118,7 @@ class ProxyServer:
                 app.router.add_post(prefix + call, handler)
             app.router.add_get(f"{prefix}/models", self._models)
             app.router.add_put(f"{prefix}/scope", self._set_scope)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, logger=_BelowHttp(self.without_access))
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, _HOST, self._settings.port, backlog=_BACKLOG).start()
@@ -328,6 +329,28 @@ class ProxyServer:
         if conversation_id not in self._bound:
             self._bound[conversation_id] = self._parts.bind(conversation_id)
         return self._bound[conversation_id]
+
+
+class _BelowHttp:
+    """Takes what aiohttp logs of connections: one line for a client that speaks no HTTP, in place of a traceback."""
+
+    def __init__(self, client: ProxyClient) -> None:
+        self._client = client
+
+    def debug(self, message: str, *args: object, exc_info: object = None, **_: object) -> None:
+        """Say what no request was made of; nothing else that comes at this level."""
+        if isinstance(exc_info, HttpProcessingError):
+            self.exception(message, *args, exc_info=exc_info)
+
+    def exception(self, message: str, *args: object, exc_info: object = None, **_: object) -> None:
+        """Say what no request was made of, or what failed below the proxy's own code."""
+        lines = str(getattr(exc_info, "message", exc_info)).strip().splitlines() or [""]
+        if isinstance(exc_info, HttpProcessingError):
+            self._client.complain(f"what it sent is no HTTP request ({lines[0][:100].rstrip(':')}); it was refused")
+            return
+        error = exc_info if isinstance(exc_info, BaseException) else None
+        _LOG.debug(message, *args, exc_info=error)
+        self._client.complain(f"a connection failed: {type(exc_info).__name__}: {lines[0][:200]}")
 
 
 def _has_left(request: web.Request) -> bool:

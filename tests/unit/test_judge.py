@@ -1,5 +1,6 @@
 """The judge: verdicts as scores, what is not one, resume, ledger, agreement, and how good it is itself."""
 
+import errno
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,7 @@ from eval.judge.store import AnswerVerdict, StoredVerdicts, load_judged, share
 from eval.recorded.__main__ import main as import_recorded
 from eval.runs.files import read_json_lines
 from eval.runs.records import ReferenceRecord
+from eval.runs.rundir import RunDirectory
 from eval.runs.stored import load_calls
 from eval.scoring.score_run import score_run
 from eval.tables.stored import Skipped, read_run
@@ -486,3 +488,42 @@ def test_the_help_names_the_judges_that_there_are(capsys: pytest.CaptureFixture[
         main(["--help"])
     shown = capsys.readouterr().out
     assert all(name in shown for name in PRESETS)
+
+
+def test_a_disk_without_locks_is_one_message(
+    tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    run = write_run(tmp_path)
+    monkeypatch.setattr("memsys.llm.cache_claims._lock", no_locks)
+    assert main([str(run), *arguments(server, tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "cannot lock files (No locks available)" in said and "ExceptionGroup" not in said
+
+
+def test_a_judged_run_without_answers_is_one_message(
+    tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from eval.score import main as score
+
+    run = write_run(tmp_path)
+    assert main([str(run), *arguments(server, tmp_path)]) == 0
+    (run / "answers.jsonl").unlink()
+    capsys.readouterr()
+    assert score([str(run)]) == 2
+    said = capsys.readouterr().err
+    assert "was judged and has no answers.jsonl; restore it, or delete" in said and "Traceback" not in said
+
+
+def test_what_a_killed_write_left_goes_when_a_run_is_opened(tmp_path: Path) -> None:
+    run = write_run(tmp_path)
+    left = [run / ".run.json.0123abcd.tmp", run / "snapshots" / ".conv.npz.0123abcd.tmp"]
+    (run / "snapshots").mkdir(exist_ok=True)
+    for path in left:
+        path.write_bytes(b"half")
+    own = run / "notes.tmp"
+    own.touch()
+    RunDirectory(run).close()
+    assert not any(path.exists() for path in left) and own.exists()

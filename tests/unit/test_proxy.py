@@ -906,3 +906,33 @@ def test_the_embedded_model_answers_openais_client(tmp_path: Path) -> None:
     assert reply.choices[0].message.content
     assert reply.usage.completion_tokens == calls[0].completion_tokens <= 8
     assert calls[0].endpoint == "llamacpp-0"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"hello\r\n\r\n",
+        b"GET / HTTP/9.x\r\n\r\n",
+        b"\x00" * 64 + b"\r\n",
+        b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n",
+    ],
+)
+def test_a_client_that_speaks_no_http_is_one_line(
+    stub: StubServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, sent: bytes
+) -> None:
+    async def run() -> None:
+        async with opened(stub, tmp_path) as world:
+            port = int(world.proxy.base_url.split(":")[2].split("/")[0])
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(sent)
+            writer.write_eof()
+            await asyncio.wait_for(reader.read(), 10)
+            writer.close()
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(run())
+    lines = [one for one in caplog.records if one.levelno >= logging.WARNING]
+    assert len(lines) == 1 and lines[0].exc_info is None, lines
+    assert "what it sent is no HTTP request" in lines[0].getMessage() and "\n" not in lines[0].getMessage()
