@@ -11,7 +11,6 @@ from eval.loaders.custom import CUSTOM
 from eval.metrics.sessions import BY_SESSION
 from eval.scoring.inference import Interval
 from eval.scoring.paired import ALPHA
-from eval.scoring.unanswered import unanswered_text
 from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
 from eval.tables.text import fixed, p_text
@@ -135,7 +134,7 @@ def no_evidence(rows: Sequence[SystemRow]) -> str:
 
 def unanswered(rows: Sequence[SystemRow]) -> str:
     """Say of each system how many of its questions have no whole answer, and how they count; empty where all have."""
-    found = {row.label: [unanswered_text(run.summary) for run in row.repeats.runs] for row in rows}
+    found = {row.label: [run.unanswered for run in row.repeats.runs] for row in rows}
     texts = [f"{label}: {text}" for label, ones in found.items() for text in dict.fromkeys(filter(None, ones))]
     return f"{'; '.join(texts)}." if texts else ""
 

@@ -150,7 +150,8 @@ def _notes(group: QualityGroup) -> list[str]:
         for text, names in by_text.items()
     ]
     rankings = [f"{one.label}: {text}" for one in group.systems for text in ranking_remarks(one.run)]
-    return [*notes, *rankings, f"F1 is {', '.join(sorted({_metric(one.run) for one in group.systems}))}"]
+    unanswered = [f"{one.label}: {one.run.unanswered}" for one in group.systems if one.run.unanswered]
+    return [*notes, *rankings, *unanswered, f"F1 is {', '.join(sorted({_metric(one.run) for one in group.systems}))}"]
 
 
 def _metric(run: StoredRun) -> str:

@@ -137,6 +137,7 @@ def system_table(title: str, lines: Sequence[SystemLine]) -> PlainTable:
     """
     unlike = unlike_settings([line.run for line in lines if not line.run.reference])
     notes = [f"score: {', '.join(sorted({_metric(line.run) for line in lines}))}", *([unlike] if unlike else [])]
+    notes += [f"{line.label}: {line.run.unanswered}" for line in lines if line.run.unanswered]
     return PlainTable(f"All systems, {title}", _HEADINGS, [_cells(line) for line in lines], notes)
 
 

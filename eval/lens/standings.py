@@ -51,7 +51,7 @@ class Lens:
         by_question: whether all questions are of one conversation, so that whether the first leads by more than chance
             is said of its questions alone.
         left_out: judges whose settings or model are not the same for all of these runs.
-        labels: what to say of the labels where they are not as printed.
+        labels: what to say of the labels where they are not as printed, and of questions without an answer.
         unlike: in what besides the memory some of these runs differ.
     """
 
@@ -197,9 +197,13 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
         readings=len(crossed),
         by_question=len({everyone[0][name].conversation_id for name in shared}) == 1,
         left_out=tuple(unlike),
-        labels=tuple(views(runs)),
+        labels=(*views(runs), *_unanswered(runs)),
         unlike=unlike_settings(runs) if _several_memories(runs) else "",
     )
+
+
+def _unanswered(runs: Sequence[StoredRun]) -> list[str]:
+    return [f"{name}: {run.unanswered}" for name, run in zip(system_names(runs), runs, strict=True) if run.unanswered]
 
 
 def _setting(runs: Sequence[StoredRun]) -> str:

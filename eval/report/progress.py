@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from eval.runs.files import rows_done
 from eval.tables.stored import read_json
 
 
@@ -40,7 +41,6 @@ def unfinished(folders: Iterable[Path]) -> list[Unfinished]:
         if record.get("status") == "complete" and (folder / "scores.jsonl").is_file():
             continue
         config = record.get("config") or {}
-        file = "retrievals.jsonl" if record.get("mode") == "retrieval_only" else "answers.jsonl"
         status = str(record.get("status"))
         found.append(
             Unfinished(
@@ -49,7 +49,7 @@ def unfinished(folders: Iterable[Path]) -> list[Unfinished]:
                 str((config.get("backbone") or {}).get("name", "")),
                 "answered, not scored yet" if status == "complete" else status,
                 _lines(folder / "references.jsonl"),
-                _lines(folder / file),
+                rows_done(folder, str(record.get("mode"))),
                 _lines(folder / "conversations.jsonl"),
                 max((path.stat().st_mtime for path in folder.glob("*.jsonl")), default=0.0),
             )

@@ -71,6 +71,7 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
         "reader": "" if run.retrieval_only else run.reader,
         "questions": len(run.rows),
         "conversations": len(run.conversations),
+        "unanswered": run.unanswered,
         "seed": record.get("seed"),
         "finished": record.get("finished"),
         "commit": record.get("commit"),

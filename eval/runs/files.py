@@ -141,6 +141,13 @@ def _whole_lines(path: Path) -> int:
     return 0
 
 
+def rows_done(run_dir: Path, mode: str) -> int:
+    """Count the questions of a run that need not be asked again, by the lines of its files."""
+    names = ("retrievals.jsonl",) if mode == "retrieval_only" else ("answers.jsonl", "settled.jsonl")
+    files = [run_dir / name for name in names]
+    return sum(file.read_bytes().count(b"\n") for file in files if file.is_file())
+
+
 def read_json_lines(path: Path, advice: str = WHOLE) -> Iterator[Any]:
     """Yield the rows of a JSON-lines file without their checksums; none when it does not exist.
 

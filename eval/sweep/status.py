@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eval.cli.terminal import complain
+from eval.runs.files import rows_done
 from eval.runs.run_json import read_record
 from eval.sweep.cells import Sweep, SweepCell
 from eval.sweep.servers import queued_jobs
@@ -129,9 +130,7 @@ def _answered(path: Path | None, record: Mapping[str, Any]) -> tuple[int, int] |
     if path is None or not record:
         return None
     counts = record.get("counts") or {}
-    name = "retrievals.jsonl" if record["mode"] == "retrieval_only" else "answers.jsonl"
-    file = path / name
-    done = file.read_bytes().count(b"\n") if file.is_file() else 0
+    done = rows_done(path, record["mode"])
     wanted = counts.get("questions") or record["data"].get("questions") or 0
     return done, int(wanted)
 

@@ -19,6 +19,7 @@ from eval.runs.rows import read_rows
 from eval.runs.run_json import RunRecord, standing
 from eval.scoring.latency import measured_latencies
 from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, load_scores
+from eval.scoring.unanswered import OUTCOMES, unanswered_text
 from eval.tables.older_rows import with_shown
 from eval.tables.spec import NO_BACKBONE
 from memsys.errors import RunDirectoryError, ScoringError
@@ -99,6 +100,16 @@ class StoredRun:
     def asked(self) -> int:
         """Questions that it scored, those that a view of labels leaves out too: what its summary's totals are of."""
         return int((self.summary.get("counts") or {}).get("rows") or len(self.rows))
+
+    @property
+    def unanswered(self) -> str:
+        """How many of its questions have no whole answer, and how they count; empty where all have one."""
+        return unanswered_text(self.summary)
+
+    @property
+    def unscored_questions(self) -> bool:
+        """Whether some of its questions have no text at all that could be scored: a filter or the server kept it."""
+        return not {"withheld", "failed"}.isdisjoint((self.summary.get("counts") or {}).get(OUTCOMES) or {})
 
     @property
     def asks_unanswerable(self) -> bool:

@@ -68,6 +68,8 @@ def other_terms(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...
         found += _changed("reader", run, "reader", spec)
         found += _changed("backbone", run, "backbone", spec, only=_SAMPLING)
         found += _other_weights(run)
+    if run.unscored_questions:
+        found.append(run.unanswered)
     roles = roles_in_ours(run.record)
     if roles and not asks_with_ours(run.record):  # the label of such a row says so
         found.append(f"prompts of {', '.join(roles)} in our wording")

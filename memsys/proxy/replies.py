@@ -9,6 +9,7 @@ import numpy as np
 
 from memsys.embedding.contract import Vectors
 from memsys.llm.client import CompletedAttempt
+from memsys.llm.outcomes import is_withheld
 from memsys.llm.thoughts import read_text
 from memsys.proxy.requests import CompletionRequest, EmbeddingRequest
 from memsys.vocabulary import Completion, Json
@@ -89,13 +90,16 @@ def answer_of(completion: Completion) -> str:
 
 
 def _finish_reason(completion: Completion) -> str:
+    """Why a reply ended, in the protocol's words: a provider's own for a filter's work are not among them."""
+    if is_withheld(completion.finish_reason):
+        return "content_filter"
     return "tool_calls" if completion.tool_calls else completion.finish_reason or "stop"
 
 
 def _message(answered: CompletedAttempt) -> dict[str, Json]:
     completion = answered.completion
     text = answer_of(completion)
-    message: dict[str, Json] = {"role": "assistant", "content": text, "refusal": None}
+    message: dict[str, Json] = {"role": "assistant", "content": text, "refusal": completion.refusal or None}
     if completion.tool_calls:
         # Ids that follow from the request: the program quotes them in its next one, which has to be the same each run.
         message["content"] = text or None

@@ -76,6 +76,11 @@ class Open:
         return reply
 
 
+def completion_of(text: str, finish_reason: str) -> dict[str, Any]:
+    choice = {"index": 0, "finish_reason": finish_reason, "message": {"role": "assistant", "content": text}}
+    return {"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
+
+
 SCHEMA_FORMAT = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
 
 
@@ -595,6 +600,32 @@ def test_what_the_backbones_server_refuses_is_the_programs_request(
 
     asyncio.run(run())
     assert stub.state.count == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "sent", "content", "refusal"),
+    [
+        (400, {"error": {"message": "filtered", "code": "content_filter"}}, "", "filtered"),
+        (200, completion_of("half an ans", "content_filter"), "half an ans", None),
+        (200, completion_of("", "SAFETY"), "", None),
+    ],
+)
+def test_what_a_filter_withholds_reaches_the_program_in_openais_words_and_is_booked(
+    stub: StubServer, tmp_path: Path, status: int, sent: dict[str, Any], content: str, refusal: str | None
+) -> None:
+    stub.state.bodies = lambda request: (status, sent)
+
+    async def run() -> tuple[Any, Open]:
+        async with opened(stub, tmp_path, cached=True) as world:
+            return await world.say(), world
+
+    reply, world = asyncio.run(run())
+    (choice,), (call,) = reply.choices, world.calls
+    assert (choice.finish_reason, choice.message.content) == ("content_filter", content)
+    assert choice.message.refusal == refusal and call.outcome == "withheld" and world.client.failure is None
+    stub.state.bodies = None
+    reply, _ = asyncio.run(run())
+    assert reply.choices[0].finish_reason == "stop"  # it was not stored
 
 
 def test_a_key_that_the_backbones_server_refuses_is_no_fault_of_the_program(stub: StubServer, tmp_path: Path) -> None:

@@ -7,6 +7,11 @@ from typing import Any
 import pytest
 
 from eval.compare.model import make_report
+from eval.funnel.report import quality_groups
+from eval.funnel.report import render_markdown as memory_quality
+from eval.funnel.systems import render_markdown as all_systems
+from eval.lens.__main__ import main as lens
+from eval.report.runs import run_cards
 from eval.running.composed import compose_plan
 from eval.running.experiment import RunResult, run_experiment
 from eval.runs.files import read_json_lines
@@ -14,7 +19,9 @@ from eval.runs.run_json import read_record
 from eval.score import main as score
 from eval.scoring.protocols import load_protocol
 from eval.settle import main as settle
+from eval.tables.spec import load_spec
 from eval.tables.stored import Skipped, StoredRun, read_run
+from eval.tables.terms import other_terms
 from memsys.errors import ConfigError, RunDirectoryError
 from tests.support.stub_server import StubServer, prompt_of, stub
 
@@ -120,6 +127,21 @@ def test_a_setting_says_how_a_question_without_an_answer_counts(
     assert "1 withheld: counted as wrong" in make_report([wrong], load_protocol("clag")).conclusion
     with pytest.raises(ConfigError, match=r"scoring\.unanswered\.withheld='text'; choose one of wrong, left_out"):
         compose_plan(["scoring.unanswered.withheld=text"])
+
+
+def test_every_table_counts_the_questions_without_an_answer(
+    server: StubServer, tmp_path: Path, asked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.state.bodies = instead(asked[0], (400, FILTERED))
+    run(server, tmp_path)
+    text = f"1 of {QUESTIONS} questions without a whole answer (1 withheld: left out of the means)"
+    found = stored(tmp_path)
+    assert found.unanswered == text == run_cards([found], [False])[0]["unanswered"]
+    groups = quality_groups([found])
+    assert text in all_systems(groups) and text in memory_quality(groups)
+    assert text in other_terms(found, "locomo", load_spec("clag"))
+    assert lens([str(tmp_path / "run"), "--out", str(tmp_path / "lens.md")]) == 0
+    assert text in " ".join(capsys.readouterr().out.split()) and text in (tmp_path / "lens.md").read_text()
 
 
 def test_an_empty_answer_counts_as_wrong_and_is_named(

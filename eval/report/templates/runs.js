@@ -56,6 +56,7 @@ function runCard(run, wanted) {
       ["run", code(run.id)],
       ["preset", run.preset === run.dataset ? null : run.preset],
       ["covers", `${plural(run.questions, "question")} of ${plural(run.conversations, "conversation")}`],
+      ["without an answer", run.unanswered],
       ["commit", [code(run.commit), run.dirty ? " with uncommitted changes" : ""]],
       ["data sha256", code(run.dataSha256)],
       ["model", list(run.model)],
