@@ -1,11 +1,78 @@
 """When a request to a server over HTTP is sent again, whoever sends it: of a backbone or of an embedder."""
 
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
 #: Statuses of a server that is busy or has failed on the way; the same request may be taken the next time.
 RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 #: Seconds; no pause grows beyond.
 LONGEST_PAUSE = 30.0
+#: Seconds that a pause counts for at least, so that a server which always asks for less cannot hold a request for ever.
+LEAST_PAUSE = 1.0
+
+_LONGEST_VALUE = 40  # characters of a header that is read as a time
+_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
+_DURATION = re.compile(r"(?:\d{1,9}(?:\.\d{1,9})?(?:ms|us|µs|ns|[smhd]))+", re.IGNORECASE)
+_PART = re.compile(r"(\d+(?:\.\d+)?)([a-zµ]+)", re.IGNORECASE)
+_UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+#: Larger numbers are seconds since 1970, and those beyond the second bound milliseconds.
+_EPOCH_SECONDS, _EPOCH_MILLISECONDS = 1e9, 1e11
+_RESET, _REMAINING = "x-ratelimit-reset", "x-ratelimit-remaining"
 
 
 def pause_before(retry: int, backoff_s: float) -> float:
     """Return the seconds to wait before a retry, counted from 0; they double with each."""
     return min(backoff_s * 2.0**retry, LONGEST_PAUSE)
+
+
+def asked_pause(headers: Mapping[str, str]) -> float:
+    """Return the seconds that a server asks to wait; 0 where it asks for none, or for a time that has passed.
+
+    Read in this order: ``retry-after-ms``; ``Retry-After`` as seconds, also with decimals, or as a date (RFC 9110,
+    10.2.3); ``x-ratelimit-reset-*`` of the limits of which nothing remains, as seconds, as ``1m30s`` or as a time.
+
+    Args:
+        headers: of the reply.
+    """
+    given = {name.lower(): value.strip() for name, value in headers.items() if len(value) <= _LONGEST_VALUE}
+    now = time.time()
+    milliseconds = _seconds(given.get("retry-after-ms", ""), now)
+    if milliseconds is not None:
+        return milliseconds / 1000
+    asked = _seconds(given.get("retry-after", ""), now)
+    return _until_reset(given, now) if asked is None else asked
+
+
+def _until_reset(given: Mapping[str, str], now: float) -> float:
+    """Seconds until the limits that are used up are reset; until the first reset where no limit says what remains."""
+    resets = {name: _seconds(value, now) for name, value in given.items() if name.startswith(_RESET)}
+    known = {name.removeprefix(_RESET): pause for name, pause in resets.items() if pause is not None}
+    used_up = [pause for limit, pause in known.items() if given.get(f"{_REMAINING}{limit}") == "0"]
+    return max(used_up, default=min(known.values(), default=0.0))
+
+
+def _seconds(value: str, now: float) -> float | None:
+    """Read a pause; ``None`` where it is none."""
+    if _NUMBER.fullmatch(value):
+        number = float(value)
+        if number < _EPOCH_SECONDS:
+            return number
+        return max(0.0, (number / 1000 if number > _EPOCH_MILLISECONDS else number) - now)
+    if _DURATION.fullmatch(value):
+        return sum(float(number) * _UNIT_SECONDS[unit.lower()] for number, unit in _PART.findall(value))
+    moment = _moment(value)
+    return None if moment is None else max(0.0, moment.timestamp() - now)
+
+
+def _moment(value: str) -> datetime | None:
+    """Read a date as HTTP writes it, or as ISO 8601; one without a zone is in UTC."""
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            moment = read(value)
+            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+    return None

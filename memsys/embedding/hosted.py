@@ -5,6 +5,7 @@ may give the same text slightly different vectors at different times; within a r
 it is in the cache, and stored memories keep the vectors they got.
 """
 
+import logging
 import threading
 import time
 from collections import defaultdict
@@ -12,23 +13,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import numpy as np
 
-from memsys.credentials import MASK, bearer, check_url, check_variable, redacted
+from memsys.credentials import MASK, bearer, check_variable, redacted
 from memsys.embedding.batching import BatchingEmbedder
 from memsys.embedding.contract import Vectors
 from memsys.embedding.store import fingerprint
 from memsys.embedding.windows import cut_by_chars
+from memsys.endpoint_urls import asked_address, check_base_url
 from memsys.errors import BackboneError, ConfigError
-from memsys.retrying import RETRIED_STATUS, pause_before
+from memsys.http_bodies import BodyError, BodyTooLargeError, exchange
+from memsys.proxies import proxy_of
+from memsys.retrying import LEAST_PAUSE, RETRIED_STATUS, asked_pause, pause_before
 
+_log = logging.getLogger(__name__)
+
+_SETTING = "embedder.base_url"
 #: A conflict is sent again too; of a backbone it counts as a fault of the request.
 _RETRIED_STATUS = RETRIED_STATUS | {409}
 #: Characters of a server's own words that are shown.
 _LONGEST_MESSAGE = 600
 #: Characters that count as a token where a server does not say how many tokens it read.
 _CHARS_PER_TOKEN = 4
+#: Bytes of a reply with few vectors, and of one more number in it.
+_USUAL_REPLY, _BYTES_PER_NUMBER = 4 * 1024 * 1024, 64
+#: Statuses of a page that is not there.
+_NO_SUCH_PAGE = frozenset({404, 405})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +59,12 @@ class HostedEmbedderConfig:
         timeout_s: of one request.
         retries: of a request that failed on the way.
         backoff_s: pause before the first retry; doubles with each.
+        max_wait_s: seconds in all that one request waits because the server asks for it; these pauses are no retries.
     """
 
     #: Fields that cannot change a vector.
     RUNTIME_FIELDS: ClassVar[frozenset[str]] = frozenset(
-        {"base_url", "api_key_env", "cache_entries", "timeout_s", "retries", "backoff_s"}
+        {"base_url", "api_key_env", "cache_entries", "timeout_s", "retries", "backoff_s", "max_wait_s"}
     )
 
     name: str
@@ -65,15 +78,18 @@ class HostedEmbedderConfig:
     timeout_s: float
     retries: int
     backoff_s: float
+    max_wait_s: float = 120
 
     def __post_init__(self) -> None:
-        minima: Mapping[str, float] = {"dimension": 1, "max_batch": 1, "max_chars": 1, "retries": 0, "backoff_s": 0}
+        minima: Mapping[str, float] = {
+            "dimension": 1, "max_batch": 1, "max_chars": 1, "retries": 0, "backoff_s": 0, "max_wait_s": 0
+        }  # fmt: skip
         for key, least in minima.items():
             if getattr(self, key) < least:
                 raise ConfigError(f"embedder.{key}={getattr(self, key)} must be at least {least}")
         if self.timeout_s <= 0:
             raise ConfigError(f"embedder.timeout_s={self.timeout_s} must be above 0")
-        check_url("embedder.base_url", self.base_url, "https://host/v1")
+        check_base_url("embedder.base_url", self.base_url)
         check_variable("embedder.api_key_env", self.api_key_env)
 
     def build(self) -> "HostedEmbedder":
@@ -119,7 +135,11 @@ class HostedEmbedder(BatchingEmbedder):
 
 
 class _TransientError(Exception):
-    """A failure on the way: the request is sent again."""
+    """A failure on the way: the request is sent again. ``pause``: seconds the server asks to wait."""
+
+    def __init__(self, what: str, pause: float = 0.0) -> None:
+        super().__init__(what)
+        self.pause = pause
 
 
 class _TokenCounts:
@@ -173,11 +193,14 @@ class _Server:
         return vectors
 
     def _request(self, body: Mapping[str, Any]) -> Any:
-        attempt = 0
+        attempt, waited = 0, 0.0
         while True:
             try:
                 return self._post(body)
             except _TransientError as error:
+                if paused := self._pause(error, waited):
+                    waited += paused
+                    continue
                 if attempt >= self.config.retries:
                     raise BackboneError(
                         f"{self._where()} failed {attempt + 1} times, last: {error}; see that the server runs and "
@@ -186,26 +209,50 @@ class _Server:
             time.sleep(pause_before(attempt, self.config.backoff_s))
             attempt += 1
 
+    def _pause(self, error: _TransientError, waited: float) -> float:
+        """Wait as the server asks, as long as the request has not waited ``max_wait_s``; uses up no retry."""
+        pause = min(error.pause, self.config.max_wait_s - waited)
+        if pause <= 0:
+            return 0.0
+        _log.warning("%s: %s; waiting %.0f s", self._where(), error, pause)
+        time.sleep(pause)
+        return max(pause, LEAST_PAUSE)
+
     def _post(self, body: Mapping[str, Any]) -> Any:
         """Make one exchange."""
         import httpx
 
+        url = self.config.base_url.rstrip("/") + "/embeddings"
+        proxy = proxy_of(url)
+        through = proxy.explained(urlsplit(url).hostname or "") if proxy else ""
         if self._client is None:
-            self._client = httpx.Client(timeout=self.config.timeout_s)
+            address = proxy.address if proxy else None
+            self._client = httpx.Client(timeout=self.config.timeout_s, trust_env=False, proxy=address)
         headers = _headers(self.config)
+        largest = _USUAL_REPLY + len(body["input"]) * self.config.dimension * _BYTES_PER_NUMBER
         try:
-            response = self._client.post(self.config.base_url.rstrip("/") + "/embeddings", json=body, headers=headers)
+            response = exchange(self._client, "POST", url, largest, json=body, headers=headers)
             response.raise_for_status()
             return response.json()
+        except BodyTooLargeError as error:
+            raise BackboneError(f"{self._where()}: {error}") from error
+        except BodyError as error:
+            raise _TransientError(str(error)) from error
         except httpx.HTTPStatusError as error:
-            message = f"status {error.response.status_code}: {_without_key(error.response.text, headers)}"
-            if error.response.status_code in _RETRIED_STATUS:
-                raise _TransientError(message) from error
-            raise BackboneError(f"{self._where()} refused the request with {message}") from error
+            raise self._refusal(error.response, headers, through) from error
         except httpx.HTTPError as error:
-            raise _TransientError(f"{type(error).__name__}: {error}") from error
+            raise _TransientError(f"{type(error).__name__}: {redacted(str(error))}{through}") from error
         except ValueError as error:
-            raise _TransientError("the reply is not JSON") from error
+            raise _TransientError(f"the reply is not JSON ({asked_address(url, _SETTING)})") from error
+
+    def _refusal(self, response: Any, headers: Mapping[str, str], through: str) -> Exception:
+        """The error of a status that is not 200."""
+        message = f"status {response.status_code}: {_without_key(response.text, headers)}"
+        if response.status_code in _RETRIED_STATUS:
+            return _TransientError(message, asked_pause(response.headers))
+        if response.status_code in _NO_SUCH_PAGE:
+            message = f"{message} ({asked_address(str(response.request.url), _SETTING)}{through})"
+        return BackboneError(f"{self._where()} refused the request with {message}")
 
     def _read(self, payload: Any, count: int) -> Vectors:
         """Read unit vectors in the order of the texts; a server may send them in any order, each with its index."""

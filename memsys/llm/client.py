@@ -25,7 +25,14 @@ from memsys.llm.thoughts import read_text, strip_thinking
 from memsys.llm.token_usage import is_shortened, prompt_text, with_counted_tokens
 from memsys.llm.tokens import TokenCounter
 from memsys.llm.transport import Sent, Transport
-from memsys.llm.wire import WireRequest, effective_temperature, generated_text, make_request, read_completion
+from memsys.llm.wire import (
+    WireRequest,
+    effective_temperature,
+    generated_text,
+    largest_reply,
+    make_request,
+    read_completion,
+)
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Completion, Json
 
@@ -239,7 +246,8 @@ class BoundModel:
             return completion
 
         try:
-            sent = await transport.send(request.path, request.body, read, affinity=self._conversation_id)
+            largest, name = largest_reply(self._shared.config, request.body), self._conversation_id
+            sent = await transport.send(request.path, request.body, read, affinity=name, largest=largest)
             if not sent.reply.estimated:
                 return sent
             prompt = prompt_text(request.body)

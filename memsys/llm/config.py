@@ -56,13 +56,15 @@ class BackboneConfig:
         transport_retries: how often a request that failed on the way is sent again.
         backoff_s: seconds before the first resend; doubles each time, up to 30.
         max_reply_chars: characters of a reply, thinking left out, that is still parsed; a longer one is malformed.
+        max_wait_s: seconds in all that one request waits because its server asks for it; these pauses are no retries.
+        max_reply_bytes: bytes of a reply's body above which it is refused unread; ``None``: by the tokens asked for.
         max_parse_s: seconds of processor time that repairing one reply may take; else it is malformed.
     """
 
     #: Fields that cannot change a reply. The engine's own are named with the prefix ``engine.``; see
     #: :meth:`runtime_fields`.
     RUNTIME_FIELDS: ClassVar[frozenset[str]] = frozenset(
-        {"max_in_flight", "timeout_s", "transport_retries", "backoff_s"}
+        {"max_in_flight", "timeout_s", "transport_retries", "backoff_s", "max_wait_s", "max_reply_bytes"}
     )
 
     name: str
@@ -86,6 +88,8 @@ class BackboneConfig:
     backoff_s: float
     max_reply_chars: int
     max_parse_s: float
+    max_wait_s: float = 120
+    max_reply_bytes: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.
@@ -108,9 +112,12 @@ class BackboneConfig:
             ("max_in_flight", 1),
             ("transport_retries", 0),
             ("backoff_s", 0),
+            ("max_wait_s", 0),
             ("max_reply_chars", 1),
         ):
             _require(getattr(self, key) >= least, key, getattr(self, key), f"at least {least}")
+        if self.max_reply_bytes is not None:
+            check_minimum(self, "backbone", max_reply_bytes=1024)
         for key in ("timeout_s", "max_parse_s"):
             _require(getattr(self, key) > 0, key, getattr(self, key), "above 0")
         counter = self.token_counter

@@ -18,6 +18,8 @@ _REMEMBERED = 8192
 #: Most tokens that a text can have: normalisation may write a character as several, and some tokenizers add a few.
 _TOKENS_PER_BYTE, _SPECIAL_TOKENS = 8, 32
 _SHOWN = 60
+#: Bytes of a reply that lists the tokens of a short text, and of one more token in it.
+_USUAL_REPLY, _BYTES_PER_TOKEN = 1024 * 1024, 16
 
 Counter = Callable[[str], Awaitable[int]]
 
@@ -59,7 +61,11 @@ class TokenCounter:
             if self._dialect == "llamacpp"
             else {"prompt": text, "add_special_tokens": False}
         )
-        return (await self._transport.send("//tokenize", body, lambda payload, _: _read_count(payload, text))).reply
+        largest = _USUAL_REPLY + _BYTES_PER_TOKEN * len(text)
+        sent = await self._transport.send(
+            "//tokenize", body, lambda payload, _: _read_count(payload, text), largest=largest
+        )
+        return sent.reply
 
     async def _tokenize(self, text: str) -> int:
         if self._tokenizer is None:

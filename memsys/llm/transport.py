@@ -14,31 +14,45 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Generic, TypeVar
+from urllib.parse import urlsplit
 
 import aiohttp
 
 from memsys.credentials import MASK, bearer, redacted
+from memsys.endpoint_urls import asked_address
 from memsys.errors import BackboneError
+from memsys.http_bodies import ACCEPTED, BodyError, BoundedBody
 from memsys.llm.config import BackboneConfig
 from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Endpoint, Engine, OtherServerError
 from memsys.llm.engines.openai import OTHERWISE
 from memsys.llm.refusals import RepeatedFailureError, StatedError, TransientServerError, refusal, stated_error
 from memsys.llm.wire import MalformedReplyError
-from memsys.retrying import LONGEST_PAUSE, pause_before
+from memsys.proxies import Proxy, proxy_of
+from memsys.retrying import LEAST_PAUSE, asked_pause, pause_before
 from memsys.vocabulary import Json
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_LONGEST_NUMBER = 10  # digits of a pause in a server's header
+_SETTING = "backbone.engine.base_urls"
 #: Characters of a server's own words that are shown.
 _LONGEST_MESSAGE = 600
 #: A machine that is gone does not refuse a connection, it says nothing.
 _CONNECT_SECONDS = 30.0
 #: Seconds; below the 5 after which uvicorn and llama.cpp close an idle connection, else a request can meet the close.
 _KEEP_ALIVE = 4.0
+#: Bytes of a reply that answers a small question.
+_USUAL_REPLY = 4 * 1024 * 1024
+_PIECE = 65536
+#: Seconds of a pause that is said on the console.
+_LONG_PAUSE = 2.0
+
+
+#: Statuses of a page that is not there, and LM Studio's words for it, which it sends with status 200.
+_NO_SUCH_PAGE = frozenset({404, 405})
+_UNEXPECTED_PAGE = "unexpected endpoint"
 
 
 class _ConnectionLostError(TransientServerError):
@@ -72,6 +86,7 @@ class Transport:
         self._problem = ""  # why the last recovery failed; what answers before the next one may be another server
         self._lost = ""  # how the server was lost for which that recovery was
         self._other: OtherServerError | None = None
+        self._paused_until = 0.0  # of the last pause that was said
 
     async def open(self) -> None:
         """Start the engine and open the session.
@@ -83,7 +98,8 @@ class Transport:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE),
             timeout=aiohttp.ClientTimeout(total=self._config.timeout_s, sock_connect=_CONNECT_SECONDS),
-            trust_env=self._engine.name == "openai",  # proxies are for hosted servers, not for our own
+            auto_decompress=False,  # see memsys.http_bodies
+            cookie_jar=aiohttp.DummyCookieJar(),
         )
 
     async def close(self) -> None:
@@ -93,7 +109,13 @@ class Transport:
             self._session = None
 
     async def send(
-        self, path: str, body: Mapping[str, Json], read: Callable[[Any, float], T], *, affinity: str = ""
+        self,
+        path: str,
+        body: Mapping[str, Json],
+        read: Callable[[Any, float], T],
+        *,
+        affinity: str = "",
+        largest: int = _USUAL_REPLY,
     ) -> Sent[T]:
         """Send a request, again where it failed on the way.
 
@@ -102,6 +124,7 @@ class Transport:
             body: without the model's name.
             read: makes the result from the JSON reply and the seconds it took; a ``MalformedReplyError`` is retried.
             affinity: requests of equal affinity prefer one endpoint among equally busy ones.
+            largest: bytes of the reply; one that is larger is refused before it is read.
 
         Raises:
             BackboneError: the server refused, or failed more often than ``transport_retries`` allows.
@@ -109,50 +132,94 @@ class Transport:
             BackboneUnusableError: no request of this run would be taken.
             OtherServerError: another server stands in the place of ours.
         """
-        retries, endpoint = 0, None
+        retries, resent, waited, endpoint = 0, 0, 0.0, None
         while True:
             known = self._recoveries
             endpoint = self._endpoints.take(affinity, avoid=endpoint)
             try:
                 await self._check_server()
-                payload, seconds = await self._post(endpoint, path, body)
-                return Sent(read(payload, seconds), retries, self._endpoints.label(endpoint))
+                payload, seconds = await self._post(endpoint, path, body, largest)
+                return Sent(read(payload, seconds), resent, self._endpoints.label(endpoint))
             except (TransientServerError, MalformedReplyError) as error:
                 failure = error
             finally:
                 self._endpoints.give_back(endpoint)
+            resent += 1
+            if paused := await self._pause(failure, endpoint, waited):
+                waited += paused
+                continue
             await self._after_failure(failure, endpoint, retries, known)
             retries += 1
 
-    async def _post(self, endpoint: Endpoint, path: str, body: Mapping[str, Json]) -> tuple[Any, float]:
+    async def _pause(self, failure: Exception, endpoint: Endpoint, waited: float) -> float:
+        """Wait as the server asks, as long as the request has not waited ``max_wait_s``; uses up no retry.
+
+        Returns:
+            Seconds by which the request has waited longer; 0 where the server asks for no pause, or for one too many.
+        """
+        asked = failure.pause if isinstance(failure, TransientServerError) else 0.0
+        left = self._config.max_wait_s - waited
+        if not asked or left <= 0:
+            return 0.0
+        pause = min(asked, left)
+        loop = asyncio.get_running_loop()
+        if pause >= _LONG_PAUSE and loop.time() + pause > self._paused_until + _LONG_PAUSE:
+            self._paused_until = loop.time() + pause
+            longer = f" of the {asked:.0f} s that it asks for (backbone.max_wait_s)" if pause < asked else ""
+            logger.warning("%s: %s; waiting %.0f s%s", self._endpoints.label(endpoint), failure, pause, longer)
+        await asyncio.sleep(pause)
+        return max(pause, LEAST_PAUSE)
+
+    async def _post(self, endpoint: Endpoint, path: str, body: Mapping[str, Json], largest: int) -> tuple[Any, float]:
         """Make one HTTP exchange."""
-        assert self._session is not None, "the backbone is not open: use `async with Backbone(...)`"
         url = endpoint.base_url + path
         if path.startswith("//"):
             url = endpoint.base_url.removesuffix("/v1") + path[1:]
-        headers = {"Content-Type": "application/json", **_authorization(endpoint)}
+        headers = {
+            "Content-Type": "application/json", "Accept-Encoding": ACCEPTED, **_authorization(endpoint)
+        }  # fmt: skip
         data = json.dumps({"model": endpoint.model, **body}).encode()
+        # proxies are for hosted servers, not for our own
+        proxy = proxy_of(url) if self._engine.name == "openai" else None
+        through = proxy.explained(urlsplit(url).hostname or "") if proxy else ""
         begun = perf_counter()
         try:
-            async with self._session.post(url, data=data, headers=headers, allow_redirects=False) as response:
-                text = await response.read()
+            response, text = await self._exchange(url, data, headers, proxy, largest)
+        except BodyError as error:
+            raise MalformedReplyError(str(error)) from error
         except aiohttp.ConnectionTimeoutError as error:
-            raise _ConnectionLostError(f"no connection within {_CONNECT_SECONDS:.0f} s") from error
+            raise _ConnectionLostError(f"no connection within {_CONNECT_SECONDS:.0f} s{through}") from error
         except TimeoutError as error:
             raise TransientServerError(f"no reply within {self._config.timeout_s} s (backbone.timeout_s)") from error
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
-            raise _ConnectionLostError(f"{type(error).__name__}: {error}") from error
+            raise _ConnectionLostError(f"{type(error).__name__}: {error}{through}") from error
         except aiohttp.ClientError as error:
-            raise TransientServerError(f"{type(error).__name__}: {error}") from error
+            raise TransientServerError(f"{type(error).__name__}: {redacted(str(error))}{through}") from error
         seconds = perf_counter() - begun
         payload = _payload(text)
         stated = stated_error(payload)
         if response.status != 200 or stated is not None:
-            pause = _pause(response.headers.get("Retry-After"))
-            raise refusal(response.status, pause, _without_key(stated or _unstated(payload, text), endpoint))
+            said = _without_key(stated or _unstated(payload, text), endpoint)
+            if response.status in _NO_SUCH_PAGE or _UNEXPECTED_PAGE in said.message.lower():
+                said = replace(said, message=f"{said.message} ({asked_address(url, _SETTING)}{through})")
+            raise refusal(response.status, asked_pause(response.headers), said)
         if payload is None:
-            raise TransientServerError("the reply is not JSON")
+            raise TransientServerError(f"the reply is not JSON ({asked_address(url, _SETTING)})")
         return payload, seconds
+
+    async def _exchange(
+        self, url: str, data: bytes, headers: Mapping[str, str], proxy: Proxy | None, largest: int
+    ) -> tuple[aiohttp.ClientResponse, bytes]:
+        """Send a request and read its reply, as far as it is no larger than it may be."""
+        assert self._session is not None, "the backbone is not open: use `async with Backbone(...)`"
+        address = proxy.address if proxy else None
+        async with self._session.post(
+            url, data=data, headers=headers, allow_redirects=False, proxy=address
+        ) as response:
+            body = BoundedBody(response.headers, largest, "backbone.max_reply_bytes")
+            async for piece in response.content.iter_chunked(_PIECE):
+                body.add(piece)
+            return response, body.whole()
 
     async def _after_failure(self, failure: Exception, endpoint: Endpoint, retries: int, known: int) -> None:
         """Look after the server and wait, or give up."""
@@ -168,9 +235,7 @@ class Transport:
                 f"{failure}{repair}; see that the server runs and answers, then start the run again: it resumes"
             ) from failure
         logger.info("%s: %s; sending again (%d of %d)", label, failure, retries + 1, self._config.transport_retries)
-        asked = failure.pause if isinstance(failure, TransientServerError) else 0.0
-        pause = pause_before(retries, self._config.backoff_s) * random.uniform(0.5, 1.0)
-        await asyncio.sleep(max(pause, min(asked, 2 * LONGEST_PAUSE)))
+        await asyncio.sleep(pause_before(retries, self._config.backoff_s) * random.uniform(0.5, 1.0))
 
     async def _check_server(self) -> None:
         """See that the server is ours before anything is sent, where it was lost and has not been found since.
@@ -241,8 +306,3 @@ def _without_key(error: StatedError, endpoint: Endpoint) -> StatedError:
     key = os.environ.get(endpoint.api_key_env or "", "").strip()
     message = error.message.replace(key, MASK) if key else error.message
     return replace(error, message=redacted(message)[:_LONGEST_MESSAGE])
-
-
-def _pause(retry_after: str | None) -> float:
-    asked = (retry_after or "").strip()
-    return float(asked) if asked.isascii() and asked.isdigit() and len(asked) < _LONGEST_NUMBER else 0.0

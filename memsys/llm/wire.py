@@ -34,6 +34,8 @@ _ALL_PARTS = _SAID_PARTS | {"thinking", "reasoning", "reasoning_content", "thoug
 #: Where a choice says why it ended: the protocol's field first, then the provider's own word that OpenRouter hands on,
 #: and Anthropic's.
 _REASONS = ("finish_reason", "native_finish_reason", "stop_reason")
+#: Bytes of a reply of few tokens, with whatever a server adds to it; of one more token; of one more log-probability.
+_USUAL_REPLY, _BYTES_PER_TOKEN, _BYTES_PER_LOGPROB = 4 * 1024 * 1024, 64, 256
 
 
 class MalformedReplyError(Exception):
@@ -146,6 +148,19 @@ def _grammar(spacing: Spacing, schema: Mapping[str, Json], structured: str, role
             f"role {role}: backbone.structured={structured} has {error}; set backbone.structured=json_schema, "
             "with which the engine writes the grammar"
         ) from error
+
+
+def largest_reply(config: BackboneConfig, body: Mapping[str, Json]) -> int:
+    """Return the bytes above which a reply cannot be one to this request.
+
+    Args:
+        config: whose ``max_reply_bytes`` counts where it says something.
+        body: of the request.
+    """
+    tokens = int(body.get("max_tokens") or body.get("max_completion_tokens") or config.context_length)
+    alternatives = body.get("top_logprobs", body.get("logprobs")) or 0
+    each = _BYTES_PER_TOKEN + (1 + int(alternatives)) * _BYTES_PER_LOGPROB
+    return config.max_reply_bytes or _USUAL_REPLY + tokens * each
 
 
 def read_completion(payload: Any, seconds: float) -> Completion:

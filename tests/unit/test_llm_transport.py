@@ -16,6 +16,7 @@ from memsys.llm.engines.contract import Endpoint, OtherServerError
 from memsys.llm.engines.openai import OpenAIEngineConfig
 from memsys.llm.ledger import CallRecord
 from memsys.llm.refusals import StatedError, refusal, stated_error
+from memsys.retrying import asked_pause
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
 from tests.support.stub_server import StubServer, stub
 
@@ -259,9 +260,7 @@ def test_a_dead_endpoint_does_not_draw_every_resend(tmp_path: Path) -> None:
     ("status", "retry_after", "pause"), [(429, "3", 3.0), (503, None, 0.0), (529, "soon", 0.0), (404, "3", None)]
 )
 def test_a_busy_server_says_how_long_to_wait(status: int, retry_after: str | None, pause: float | None) -> None:
-    from memsys.llm.transport import _pause
-
-    error = refusal(status, _pause(retry_after), StatedError("busy"))
+    error = refusal(status, asked_pause({"Retry-After": retry_after} if retry_after else {}), StatedError("busy"))
     assert getattr(error, "pause", None) == pause and isinstance(error, BackboneError) == (pause is None)
 
 

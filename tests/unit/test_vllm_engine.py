@@ -459,10 +459,10 @@ def test_attached_to_another_program_is_one_clear_error(
 ) -> None:
     """A page without the field ended in a traceback."""
 
-    def answers(url: str, **_: object) -> httpx.Response:
-        return httpx.Response(200, content=content, request=httpx.Request("GET", url))
+    def answers(client: object, method: str, url: str, limit: int, **_: object) -> httpx.Response:
+        return httpx.Response(200, content=content, request=httpx.Request(method, url))
 
-    monkeypatch.setattr(httpx, "get", answers)
+    monkeypatch.setattr("memsys.llm.engines.servers.exchange", answers)
     engine = config(mode="attached", urls=("http://127.0.0.1:9",)).build()
     with pytest.raises(BackboneError, match="does not tell its version"):
         engine.start(tmp_path)

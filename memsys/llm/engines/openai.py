@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from memsys.credentials import bearer, check_url, check_variable
+from memsys.credentials import bearer, check_variable
+from memsys.endpoint_urls import check_base_url
 from memsys.errors import ConfigError
 from memsys.llm.engines.contract import Endpoint, Engine
 from memsys.vocabulary import Json
@@ -41,7 +42,7 @@ class OpenAIEngineConfig:
         if isinstance(self.base_urls, str) or not self.base_urls:
             raise ConfigError("backbone.engine.base_urls must be a list of at least one URL")
         for url in self.base_urls:
-            check_url("backbone.engine.base_urls", url, "https://host/v1")
+            check_base_url("backbone.engine.base_urls", url)
         check_variable("backbone.engine.api_key_env", self.api_key_env)
         if not self.model:
             raise ConfigError("backbone.engine.model is empty; it must be the provider's name of the model")

@@ -5,10 +5,13 @@ from collections.abc import Mapping, Sequence
 import httpx
 
 from memsys.errors import BackboneError
+from memsys.http_bodies import BodyError, exchange
 from memsys.llm.engines.contract import OtherServerError
 from memsys.vocabulary import Json
 
 _TIMEOUT_SECONDS = 10.0
+#: Bytes of a page by which a server describes itself.
+_LARGEST_PAGE = 4 * 1024 * 1024
 
 
 def server_root(url: str) -> str:
@@ -27,7 +30,11 @@ def get_page(url: str, headers: Mapping[str, str] | None = None, timeout: float 
     Raises:
         httpx.HTTPError: there is no reply.
     """
-    return httpx.get(url, headers=headers, timeout=timeout, trust_env=False)
+    try:
+        with httpx.Client(timeout=timeout, trust_env=False) as client:
+            return exchange(client, "GET", url, _LARGEST_PAGE, headers=headers)
+    except BodyError as error:
+        raise httpx.DecodingError(str(error)) from error
 
 
 def responds(url: str, timeout: float = _TIMEOUT_SECONDS) -> bool:

@@ -1,0 +1,35 @@
+"""Base addresses of servers that speak OpenAI's protocol, as people write them."""
+
+from urllib.parse import urlsplit
+
+from memsys.credentials import check_url
+from memsys.errors import ConfigError
+
+#: Pages of the protocol, which clients add to the base address themselves.
+_PAGES = ("/chat/completions", "/completions", "/responses", "/embeddings", "/models")
+
+
+def check_base_url(setting: str, url: str) -> None:
+    """Refuse an address that is none, that may hold a key, or that names one page of the protocol.
+
+    Raises:
+        ConfigError: names the setting.
+    """
+    check_url(setting, url, "https://host/v1")
+    for page in _PAGES:
+        base = url.rstrip("/").removesuffix(page)
+        if base != url.rstrip("/"):
+            raise ConfigError(f"{setting}: {url} names the page {page}, which is added to each request; write {base}")
+
+
+def asked_address(url: str, setting: str) -> str:
+    """Return what to say of an address at which no such page is.
+
+    Args:
+        url: that was asked.
+        setting: that holds its base.
+    """
+    parts = urlsplit(url)
+    lacks = parts.path in _PAGES
+    hint = f"; most servers want /v1 in {setting}: {parts.scheme}://{parts.netloc}/v1" if lacks else ""
+    return f"asked: {url}{hint}"

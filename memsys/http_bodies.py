@@ -1,0 +1,120 @@
+"""Bodies of replies with a limit: no more is read or unpacked than a reply of this kind can have."""
+
+import zlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from memsys.errors import MemsysError
+
+if TYPE_CHECKING:
+    import httpx
+
+#: What is asked for; both are unpacked piece by piece.
+ACCEPTED = "gzip, deflate"
+_PIECE = 65536
+_WINDOW = 32 + zlib.MAX_WBITS  # gzip or zlib, by the header
+
+
+class BodyError(MemsysError):
+    """A body that is too large, or cannot be unpacked."""
+
+
+class BodyTooLargeError(BodyError):
+    """A body above its limit."""
+
+
+class BoundedBody:
+    """Collects a body.
+
+    Args:
+        headers: of the reply.
+        limit: bytes of the body, unpacked.
+        setting: that moves the limit, for the message; empty where none does.
+
+    Raises:
+        BodyError: it is packed in a way that was not asked for, or its length is above the limit already.
+    """
+
+    def __init__(self, headers: Mapping[str, str], limit: int, setting: str = "") -> None:
+        self._limit, self._setting = limit, setting
+        self._pieces: list[bytes] = []
+        self._size = 0
+        packing = headers.get("Content-Encoding", "").strip().lower()
+        if packing not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            raise BodyError(f"the reply is packed as {packing[:40]!r}, which was not asked for")
+        self._packing = packing
+        self._unpack = zlib.decompressobj(_WINDOW) if packing not in ("", "identity") else None
+        length = headers.get("Content-Length", "")
+        if length.isascii() and length.isdigit() and (len(length) > 15 or int(length) > limit):
+            raise self._too_large()
+
+    def add(self, piece: bytes) -> None:
+        """Add what has come.
+
+        Raises:
+            BodyError: it is too large by now, or cannot be unpacked.
+        """
+        if self._unpack is None:
+            self._keep(piece)
+            return
+        while piece and not self._unpack.eof:
+            self._keep(self._unpacked(piece))
+            piece = self._unpack.unconsumed_tail
+
+    def whole(self) -> bytes:
+        """Return the body.
+
+        Raises:
+            BodyError: it ended before its packing did.
+        """
+        if self._unpack is not None:
+            self._keep(self._unpack.flush())
+        if self._unpack is not None and self._size and not self._unpack.eof:
+            raise BodyError(f"the reply ended in the middle of its {self._packing} packing")
+        return b"".join(self._pieces)
+
+    def _unpacked(self, piece: bytes) -> bytes:
+        assert self._unpack is not None
+        try:
+            return self._unpack.decompress(piece, _PIECE)
+        except zlib.error as error:
+            raise BodyError(f"the reply cannot be unpacked ({error})") from error
+
+    def _keep(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._limit:
+            raise self._too_large()
+        self._pieces.append(piece)
+
+    def _too_large(self) -> BodyTooLargeError:
+        advice = f", or raise {self._setting}" if self._setting else ""
+        return BodyTooLargeError(
+            f"the reply is larger than {self._limit:,} bytes, far above what was asked for; see what answers at this "
+            f"address{advice}"
+        )
+
+
+def exchange(client: "httpx.Client", method: str, url: str, limit: int, **request: Any) -> "httpx.Response":
+    """Make an exchange by httpx, whose reply is read as :class:`BoundedBody` reads it.
+
+    Args:
+        client: that makes it.
+        method: of HTTP.
+        url: that is asked.
+        limit: bytes of the body, unpacked.
+        request: further arguments of the request, ``headers`` among them.
+
+    Raises:
+        BodyError: the body is too large, or cannot be unpacked.
+        httpx.HTTPError: there is no reply.
+    """
+    import httpx
+
+    headers = {**(request.pop("headers", None) or {}), "Accept-Encoding": ACCEPTED}
+    with client.stream(method, url, headers=headers, **request) as response:
+        body = BoundedBody(response.headers, limit)
+        for piece in response.iter_raw(_PIECE):
+            body.add(piece)
+    of_body = ("content-encoding", "content-length", "transfer-encoding")
+    kept = [(name, value) for name, value in response.headers.items() if name not in of_body]
+    return httpx.Response(response.status_code, headers=kept, content=body.whole(), request=response.request)
