@@ -308,9 +308,14 @@ class Checker:
         beside = [each.rpartition(".")[2] for each in inside if each.rpartition(".")[0] == parent]
         close = [f"{parent}.{each}" for each in close_names(name, beside)]
         close += [each for each in inside if each.rpartition(".")[2] == name]
+        close = close or [each for each in inside if each.rpartition(".")[2] in close_names(name, _last_parts(inside))]
         if close:
             return f"{text}: {parent} has no setting {name}; did you mean {' or '.join(close)}?"
         return f"{text}: {parent} has no setting {name}; there are {', '.join(beside) or 'none'}"
+
+
+def _last_parts(names: Sequence[str]) -> list[str]:
+    return [each.rpartition(".")[2] for each in names]
 
 
 def _is_role_setting(parent: str, name: str) -> bool:

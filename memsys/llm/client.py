@@ -18,7 +18,13 @@ from memsys.llm.foreign import ForeignCall, foreign_request, foreign_role
 from memsys.llm.ledger import CallRecord
 from memsys.llm.limiter import Limiter
 from memsys.llm.outcomes import is_withheld
-from memsys.llm.refusals import ContextLengthError, PromptWithheldError, RepeatedFailureError, RequestRefusedError
+from memsys.llm.refusals import (
+    ContextLengthError,
+    PromptWithheldError,
+    RepeatedFailureError,
+    RequestRefusedError,
+    stated_window,
+)
 from memsys.llm.scope import CallScope, call_scope
 from memsys.llm.structured import Parsed
 from memsys.llm.thoughts import read_text, strip_thinking
@@ -262,10 +268,15 @@ class BoundModel:
             size = f"{await self._shared.tokens.count(prompt)} tokens"
         except BackboneError:
             size = f"{len(prompt)} characters"
+        window = stated_window(server)
+        context = f"context of {self.context_length} tokens (backbone.context_length)"
+        remedy = "retrieve less, lower the role's max_tokens, or choose a backbone with a longer context"
+        if window is not None and window < self.context_length:
+            context = f"server's context of {window} tokens, where backbone.context_length says {self.context_length}"
+            remedy = f"set backbone.context_length={window}, or start the server with a longer one"
         return (
             f"{self._where(role, key)}: a prompt of {size} and up to {role.max_tokens} new tokens do not fit into the "
-            f"context of {self.context_length} tokens (backbone.context_length); retrieve less, lower the role's "
-            f"max_tokens, or choose a backbone with a longer context. The server says: {server}"
+            f"{context}; {remedy}. The server says: {server}"
         )
 
     def _where(self, role: Role, key: str) -> str:

@@ -27,6 +27,9 @@ _FAILED = frozenset({
 #: Names for the end at the limit of new tokens.
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length"})
 
+#: Characters of a reply that is stored; ten times what is parsed of one.
+_LONGEST_KEPT = 500_000
+
 
 def is_withheld(finish_reason: str) -> bool:
     """Return whether a reply that ended for this reason was withheld."""
@@ -79,7 +82,10 @@ def reason_of(outcome: Outcome, completion: Completion) -> str:
 def is_kept(completion: Completion) -> bool:
     """Return whether a reply may be stored for later calls; one that is withheld, failed or blank is asked for again.
 
-    A reply of thinking alone is stored: the model came to its end, or to its limit, and would do so again.
+    A reply of thinking alone is stored: the model came to its end, or to its limit, and would do so again. One that is
+    far longer than replies are is not: it would fill the disk, and memory.
     """
+    if len(completion.text) > _LONGEST_KEPT:
+        return False
     tools = bool(completion.tool_calls)
     return outcome_of(completion.text, completion.finish_reason, called_tools=tools) == "answered"

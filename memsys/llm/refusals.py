@@ -1,5 +1,6 @@
 """What a server says where it gives no reply, in a status or beside the choices of a status 200, as errors of ours."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,12 @@ _FAULT_OF_REQUEST = frozenset({400, 409, 413, 415, 422})
 #: With these llama.cpp says of a request that it is wrong, and gives it the status of a server that is.
 _FAULT_WORDS = ("failed to parse tools", "failed to parse messages")
 _CONTEXT_WORDS = ("context length", "context size", "context window", "maximum model length", "max_model_len")
+#: How servers state the size of their window: vLLM, OpenAI, llama.cpp, LM Studio.
+_WINDOW = re.compile(
+    r"(?:context (?:length|size|window)|max(?:imum)?[ _]model[ _]len(?:gth)?|n_ctx)[^0-9]{0,40}(\d[\d,]{0,11})"
+    r"|(\d[\d,]{0,11})[ -]tokens?[ -]context",
+    re.IGNORECASE,
+)
 #: What to do about an error that no other attempt and no other question would change.
 _ADVICE = {
     401: "the key is not accepted: see the variable that backbone.engine.api_key_env names",
@@ -97,6 +104,12 @@ class StatedError:
     def is_filter(self) -> bool:
         """Whether a filter withheld the prompt or the reply."""
         return self.moderated or not _FILTER_CODES.isdisjoint(self.codes)
+
+
+def stated_window(message: str) -> int | None:
+    """Return the tokens that a server says its window has; ``None`` where its words name no number."""
+    found = _WINDOW.search(message)
+    return int((found[1] or found[2]).replace(",", "")) if found else None
 
 
 def stated_error(payload: Any) -> StatedError | None:

@@ -17,8 +17,11 @@ from memsys.errors import BackboneError, ConfigError
 from memsys.http_bodies import BodyError, BodyTooLargeError, BoundedBody
 from memsys.llm.engines.openai import OpenAIEngineConfig
 from memsys.llm.ledger import CallRecord
+from memsys.llm.outcomes import is_kept
+from memsys.llm.refusals import stated_window
 from memsys.proxies import is_local, proxy_of
 from memsys.retrying import asked_pause
+from memsys.vocabulary import Completion
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
 from tests.support.stub_server import StubServer, stub
 
@@ -249,6 +252,32 @@ def test_an_address_that_lacks_its_version_is_shown_with_the_remedy(tmp_path: Pa
             with pytest.raises(BackboneError, match=rf"{root}/chat/completions; .*base_urls: {root}/v1"):
                 ask(root, tmp_path, transport_retries=0)
     assert asked_address("http://h/v1/chat/completions", "s") == "asked: http://h/v1/chat/completions"
+
+
+@pytest.mark.parametrize(
+    ("said", "window"),
+    [
+        ("This model's maximum context length is 512 tokens. However, you requested 1078 tokens", 512),
+        ("request (9031 tokens) exceeds the available context size (8192 tokens)", 8192),
+        ("the prompt is longer than the 4,096-token context window", 4096),
+        ("prompt (78) + max_tokens (1000) > max_model_len=512", 512),
+        ("it exceeds the context length", None),
+    ],
+)
+def test_the_window_that_a_server_states(said: str, window: int | None) -> None:
+    assert stated_window(said) == window
+
+
+def test_a_smaller_window_names_the_setting(tmp_path: Path) -> None:
+    said = "This model's maximum context length is 512 tokens. However, you requested 1078 tokens"
+    with stub() as server:
+        server.state.bodies = lambda _: (400, {"error": {"message": said}})
+        with pytest.raises(BackboneError, match=r"server's context of 512 .* set backbone\.context_length=512"):
+            ask(server.url, tmp_path)
+
+
+def test_a_reply_far_longer_than_any_is_not_kept() -> None:
+    assert [is_kept(Completion("a" * size, 1, 1, 0.0, "stop")) for size in (1, 500_000, 500_001)] == [True, True, False]
 
 
 @pytest.mark.parametrize("page", ["/v1/chat/completions", "/v1/completions/", "/v1/embeddings", "/chat/completions"])

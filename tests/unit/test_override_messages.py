@@ -64,6 +64,7 @@ def test_what_does_not_exist_is_refused_before_hydra_runs(arguments: list[str], 
     [
         (["memroy=rag"], ["no setting memroy", "did you mean memory=?"]),
         (["data_dir=x"], ["no setting data_dir", "did you mean dataset.data_dir=?"]),
+        (["backbone=endpoint", "backbone.base_url=http://h/v1"], ["did you mean backbone.engine.base_urls?"]),
         (["memory.kk=3"], ["memory has no setting kk", "did you mean memory.k?"]),
         (
             ["reader.roles.default.prompt=my.txt"],
