@@ -1,6 +1,7 @@
 """PerLTQA (Du et al., 2024): personal long-term memories of invented characters, with questions on each.
 
-English version 2 (which xMemory uses) and the original English version; both layouts are recognised.
+English version 2 (which xMemory uses), the original English version and the Chinese original; all layouts are
+recognised.
 """
 
 from collections import Counter, defaultdict
@@ -24,6 +25,8 @@ from memsys.vocabulary import Sample
 FOLDER = "perltqa"
 #: Names of the files of version 2, which the sample's bear too.
 _NAMES = ("perltmem_en_v2.json", "perltqa_en_v2.json")
+#: Names of the Chinese files, which the Chinese sample's bear too.
+_CHINESE = ("perltmem.json", "perltqa.json")
 #: Characters of the published files of version 2, whose checksums we do not have.
 _SIZES = (12_862_915, 6_766_562)
 _V2 = "https://raw.githubusercontent.com/Elvin-Yiming-Du/PerLTQA/67f8351aa6cedddcfc9985e475cfb5565ffd6fa8/Dataset/en_v2"
@@ -122,7 +125,8 @@ class PerltqaConfig(Selection):
         )
 
     def _names(self) -> tuple[str, str]:
-        return _NAMES if self.sample else (self.memory_file, self.question_file)
+        chosen = (self.memory_file, self.question_file)
+        return _NAMES if self.sample and chosen != _CHINESE else chosen
 
     def _file(self, name: str) -> Path:
         if self.sample:

@@ -21,6 +21,10 @@ Source = Literal["profile", "profile_description", "relationships", "events", "d
 NARRATOR = "narrator"
 _BEGINNING: Moment = (0, 0, 0, 0, 0)
 _LONGEST_NAME = 40
+#: Between speaker and text: a colon and a blank or, beside a character that is not ASCII, a colon alone.
+_SPEAKER_END = re.compile(r": |：|(?<=[^\x00-\x7f]):|:(?=[^\x00-\x7f])")
+#: Marks that no name has.
+_SENTENCE = re.compile("[?!？！。，]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,8 @@ def _events(name: str, node: JsonNode, quirks: Counter[str]) -> Iterator[Charact
         moment = parse_fuzzy(written)
         quirks["undated_events"] += moment is None
         summary, content = clean(event.get("summary").text()).rstrip("."), event.get("content").text()
-        text = f"{summary}. {content}" if summary else content
+        ended = summary if summary.endswith(("。", "！", "？")) else f"{summary}. "
+        text = f"{ended}{content}" if summary else content
         theme = event.find("Theme")
         text += f" Theme: {theme.text()}." if theme and theme.text() else ""
         text += f" Time: {written}." if written and moment is None else ""
@@ -175,7 +180,7 @@ def _dialogues(name: str, node: JsonNode, quirks: Counter[str]) -> Iterator[Char
             quirks["undated_dialogue_blocks"] += moment is None
             first = first or moment
             session: list[Turn] = []
-            for speaker, text in said(lines.texts(), quirks):
+            for speaker, text in said(_lines(lines), quirks):
                 date_time = written if moment else ""
                 session.append(_turn(f"{item_id}:{position}", f"{item_id}/{block}", speaker, text, date_time, item_id))
                 position += 1
@@ -183,13 +188,21 @@ def _dialogues(name: str, node: JsonNode, quirks: Counter[str]) -> Iterator[Char
         yield CharacterMemory(item_id, "dialogues", first, tuple(sessions))
 
 
+def _lines(node: JsonNode) -> list[str]:
+    """Read the lines of a dialogue; some blocks of the Chinese files are arrays in an array, or one text."""
+    if isinstance(node.value, list):
+        return [line for element in node.elements() for line in _lines(element)]
+    return node.text().splitlines()
+
+
 def said(lines: Sequence[str], quirks: Counter[str]) -> list[tuple[str, str]]:
-    """Split lines at their first ": " into speaker and text; a line without speaker continues the one before."""
+    """Split lines at their first colon into speaker and text; a line without speaker continues the one before."""
     out: list[tuple[str, str]] = []
     for line in lines:
-        speaker, separator, text = clean(line).partition(": ")
-        if separator and len(speaker) <= _LONGEST_NAME and not re.search(r"[?!]", speaker):
-            out.append((speaker, text))
+        found = _SPEAKER_END.search(clean(line))
+        speaker = found.string[: found.start()] if found else ""
+        if found and len(speaker) <= _LONGEST_NAME and not _SENTENCE.search(speaker):
+            out.append((speaker, found.string[found.end() :].lstrip()))
             continue
         quirks["lines_without_speaker"] += 1
         if out:

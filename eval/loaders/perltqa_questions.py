@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from eval.loaders.jsonfile import JsonNode, literal
 from eval.loaders.perltqa_memory import Character, clean, entries
 from eval.metrics.items import EVIDENCE_ITEMS, LENIENT_ITEMS
+from memsys.scripts import parts
 from memsys.vocabulary import Json, Question, Reference
 
 #: The set numbers no categories. Stored runs number the sections from 7; the name is also the kind of question.
 SECTIONS = {7: "profile", 8: "social_relationship", 9: "events", 10: "dialogues"}
-_WORD = re.compile(r"\w+")
 _FUNCTION_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -168,12 +168,12 @@ def referenced_items(entry: QuestionEntry, quirks: Counter[str]) -> list[str]:
 def support(entry: QuestionEntry, text: str) -> float:
     """Share of what the answer adds to the question that the referenced memory holds; 1 where it adds nothing.
 
-    Counted in content words. The v2 dialogues were rewritten after their questions were: a low value marks an answer
-    that is no longer there.
+    Counted in content words, of Chinese in characters. The v2 dialogues were rewritten after their questions were: a
+    low value marks an answer that is no longer there.
     """
     wanted = _words(entry.answer) - _words(entry.question) - _FUNCTION_WORDS
     return round(len(wanted & _words(text)) / len(wanted), 3) if wanted else 1.0
 
 
 def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.lower()))
+    return set(parts(text))

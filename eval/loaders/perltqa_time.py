@@ -16,6 +16,7 @@ _DASH = r"\s*(?:-|–|to|until)\s*"
 _PATTERNS = [
     re.compile(pattern, re.IGNORECASE | re.ASCII)
     for pattern in (
+        _YEAR + r"\s*年\s*(?P<month>\d{1,2})\s*月(?:\s*(?P<day>\d{1,2})\s*[日号])?",
         _YEAR + r"[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?:[ T]+(?P<hour>\d{1,2}):(?P<minute>\d{2}))?",
         _MONTH + r"\s+" + _DAY + _DASH + r"(?:[a-z]+\.?\s+)?\d{1,2}(?:st|nd|rd|th)?,?\s+" + _YEAR,
         _MONTH + r"\s+" + _DAY + r",?\s+" + _YEAR,

@@ -88,7 +88,7 @@ def without(row: dict[str, Any], key: str) -> dict[str, Any]:
         ([], [QUESTION], "turns.jsonl: holds no turn; write one a line"),
         ([{**TURN, "captoin": "x"}], [QUESTION], "turns.jsonl: line 1: captoin: unknown field; did you mean caption?"),
         ([TURN], [{"evidences": ["1"], **without(QUESTION, "evidence")}], "unknown field; did you mean evidence?"),
-        ([TURN], [{**QUESTION, "kind": "tempral"}], "kind: 'tempral' is hardly a kind of its own; did you mean temporal"),
+        ([TURN], [{**QUESTION, "kind": "tempral"}], "kind: 'tempral' is hardly a kind of its own; did you mean"),
         ([TURN], [{**QUESTION, "kind": "singlehop"}], "did you mean single_hop?"),
         ([["x"]], [QUESTION], "turns.jsonl: line 1: top level: expected object, found array"),
         ([TURN, TURN], [QUESTION], "turns.jsonl: line 3: id: duplicate turn id '1' in conversation 'c'"),

@@ -11,13 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval.inspect_data import read_config
 from eval.loaders.contract import DatasetConfig
 from eval.loaders.locate import sample_path
 from eval.loaders.perltqa import PerltqaConfig, read_perltqa
-from eval.loaders.perltqa_memory import said
+from eval.loaders.perltqa_memory import NARRATOR, said
 from eval.loaders.perltqa_questions import QuestionEntry, referenced_items, support
 from eval.loaders.perltqa_time import parse_fuzzy
+from eval.run import run_one
+from eval.running.composed import compose_plan
+from eval.runs.record import load_run
 from memsys.errors import ConfigError, DataError
+from memsys.index.words import TOKENIZER
+from tests.support.sample_run import retrieval_run
+from tests.support.stub_process import attached
+from tests.support.stub_server import StubServer
 
 ALL: Any = ("profile", "relationships", "events", "dialogues")
 MEMORY, QUESTIONS = "perltmem_en_v2.json", "perltqa_en_v2.json"
@@ -46,6 +54,11 @@ MEMORY, QUESTIONS = "perltmem_en_v2.json", "perltqa_en_v2.json"
         ("", None),
         ("February 30, 2020", None),
         ("May 12", None),
+        ("2022年5月12日", (2022, 5, 12, 0, 0)),
+        ("2021年10月", (2021, 10, 1, 0, 0)),
+        ("2012年", (2012, 1, 1, 0, 0)),
+        ("2019年3月8日至10日", (2019, 3, 8, 0, 0)),
+        ("某个秋天", None),
     ],
 )
 def test_dates(text: str, moment: object) -> None:
@@ -264,3 +277,58 @@ def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "perltqa").mkdir()
     with pytest.raises(DataError, match=r"perltmem_en_v2.json: no such file.*memsys data perltqa.*sample=true"):
         PerltqaConfig(data_dir=str(tmp_path)).load()
+
+
+def test_the_chinese_sample_is_read_like_the_english_one() -> None:
+    config: DatasetConfig = read_config("perltqa_zh_sample", {})
+    data = config.load()
+    assert data.source_name == "perltmem.json, perltqa.json"
+    assert {key: data.notes[key] for key in ("characters_without_memory", "characters_without_questions")} == {
+        "characters_without_memory": 1,
+        "characters_without_questions": 1,
+    }
+    assert data.notes["unresolved_references"] == 0 and set(data.notes["low_support_by_section"].values()) == {0}
+    turns = data.samples[0].conversation.turns
+    assert [(turn.speaker, turn.text) for turn in turns if turn.session_id == "1_0_0#1/0"] == [
+        ("赵明远", "明慧，屋顶总算不漏了，晚上10:00以后的雨声都变小了。"),
+        ("赵明慧", "剩下的八片瓦放在你家后院的水缸旁边。"),
+        ("赵明远", "好，我明天用Excel记一下库存。"),
+    ]
+    assert next(turn.text for turn in turns if turn.turn_id == "1_0_0#1:3").endswith("做的。 她说下次多放一点蜂蜜。")
+    dated = list(dict.fromkeys(turn.session_id.partition("/")[0] for turn in turns if turn.date_time))
+    assert dated == ["1_1_0", "1_1_0#2", "1_0_1", "1_0_0", "1_0_0#1"]  # by time, not by id
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("张三:你好", ("张三", "你好")),
+        ("Tom:你好：再见", ("Tom", "你好：再见")),
+        ("AI助手：10:00见", ("AI助手", "10:00见")),
+        ("张三: OK", ("张三", "OK")),
+        ("At 10:00 we meet", (NARRATOR, "At 10:00 we meet")),
+        ("他问：“去吗？”", ("他问", "“去吗？”")),
+        ("走吧，张三:快点", (NARRATOR, "走吧，张三:快点")),
+    ],
+)
+def test_speakers_of_lines_in_chinese(line: str, expected: tuple[str, str]) -> None:
+    assert said([line], Counter()) == [expected]
+
+
+def test_the_chinese_sample_runs_from_words_to_scores(tmp_path: Path) -> None:
+    found = load_run(retrieval_run(tmp_path, "bm25_turn", "dataset=perltqa_zh_sample", "dataset.limit_questions=null"))
+    scores = found.scores()
+    assert found.record["tokenizer"] == TOKENIZER and len(scores) == 17
+    assert scores["recall@10_items"].mean() == 1.0
+    assert all(hit["score"] > 0 for hits in found.retrievals()["hits"] for hit in hits[:1])
+    with StubServer() as server:
+        plan = compose_plan([
+            "dataset=perltqa_zh_sample", "memory=bm25_turn", "embedder=hashing", "reader=perltqa_zh",
+            "protocol=xmemory", "scoring.metrics=[f1_set]", *attached(server.url), "use_cache=false",
+            f"run_dir={tmp_path / 'answers'}",
+        ])  # fmt: skip
+        path, code = run_one(plan)
+        assert code == 0 and "问题：" in server.prompts()[0]
+    answered = load_run(Path(path))
+    assert {"f1_set", "f1_mixed", "rougeL_mixed"} <= set(answered.scores().columns)
+    assert json.loads((Path(path) / "scores_meta.json").read_text())["unsplit"] == {"f1_set": 17}

@@ -201,6 +201,7 @@ ASKED: Mapping[str, Mapping[int, tuple[str, float]]] = {
     "sage": dict.fromkeys(range(1, 6), ("default", 0.0)),
     "gam": {**dict.fromkeys((1, 2, 4, 5), ("default", 0.3)), 3: ("open_domain", 0.3)},
     "perltqa": dict.fromkeys(range(7, 11), ("sentence", 0.0)),
+    "perltqa_zh": dict.fromkeys(range(7, 11), ("sentence", 0.0)),
     "realtalk": dict.fromkeys(range(1, 4), ("default", 0.0)),
     "factconsolidation": dict.fromkeys((1, 4), ("default", 0.0)),
     "longmemeval": {21: ("default", 0.0)},
