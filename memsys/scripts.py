@@ -8,6 +8,7 @@ which the word characters of Python's ``re`` do not include.
 
 import re
 import unicodedata
+from itertools import pairwise
 
 import regex
 
@@ -34,6 +35,7 @@ _NEEDS_CARE = regex.compile(rf"{_JOINED}|{_MARKED}|[\uff10-\uff19\uff21-\uff3a\u
 _RUNS = regex.compile(rf"((?:{_CHARACTER})++)|({_WORD})", regex.V1)
 _CHARACTERS = regex.compile(_CHARACTER, regex.V1)
 _PARTS = regex.compile(rf"{_CHARACTER}|{_WORD}|{_PICTURE}", regex.V1)
+_WORD_CHARACTERS = re.compile(r"\w+")
 _NO_WORD = re.compile(r"[^\w\s]")
 _NO_WORD_OR_MARK = regex.compile(r"(?<!\p{L}[\p{M}\u200c\u200d]*)\p{M}|[^\p{L}\p{N}\p{M}_\s\u200c\u200d]", regex.V1)
 _OTHER_LETTERS = regex.compile(r"[\p{L}--\p{Latin}]", regex.V1)
@@ -80,6 +82,17 @@ def runs(text: str) -> list[list[str]]:
     return [list(_CHARACTERS.findall(joined)) if joined else [word] for joined, word in _RUNS.findall(fold(text))]
 
 
+def all_words(text: str) -> list[str]:
+    """Split a text into lower-case words, in order, with repeats.
+
+    Where no space separates words, pairs of neighbouring characters stand in for them, and a character alone between
+    others for itself: what Lucene's ``CJKBigramFilter`` makes of Chinese, Japanese and Korean.
+    """
+    if needs_care(text):
+        return [word for run in runs(text) for word in _bigrams(run)]
+    return _WORD_CHARACTERS.findall(text.lower())
+
+
 def without_punctuation(text: str) -> str:
     """Put blanks for whatever is no letter with its marks, no digit, no underscore and no white space."""
     return str((_NO_WORD_OR_MARK if has_marks(text) else _NO_WORD).sub(" ", text))
@@ -87,3 +100,7 @@ def without_punctuation(text: str) -> str:
 
 def _may_need_care(text: str) -> bool:
     return not text.isascii() and _MAY_NEED_CARE.search(text) is not None
+
+
+def _bigrams(run: list[str]) -> list[str]:
+    return run if len(run) == 1 else [first + second for first, second in pairwise(run)]

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any
 
-from memsys.index.words import all_words
+from memsys.scripts import all_words
 
 _FUNCTION_WORDS = """
 a an and are as at be but by for if in into is it no not of on or such

@@ -13,7 +13,7 @@ import numpy as np
 
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.errors import ConfigError
-from memsys.index.words import all_words
+from memsys.scripts import all_words
 from memsys.settings import check_share
 
 

@@ -1,21 +1,16 @@
 """Words for lexical search: lower-case word characters without a short list of English function words.
 
-Where no space separates words (:mod:`memsys.scripts`), pairs of neighbouring characters stand in for them, and a
-character alone between others for itself: what Lucene's ``CJKBigramFilter`` makes of Chinese, Japanese and Korean.
+Where no space separates words, pairs of neighbouring characters stand in for them (:func:`memsys.scripts.all_words`).
 """
 
 import logging
-import re
-from itertools import pairwise
 
-from memsys.scripts import has_joined_words, needs_care, runs
+from memsys.scripts import all_words, has_joined_words
 
 logger = logging.getLogger(__name__)
 
 #: Name of this tokenizer in ``run.json``.
 TOKENIZER = "words, character bigrams of scripts without spaces"
-
-_WORD = re.compile(r"\w+")
 
 _FUNCTION_WORDS = """
 a an the this that these those
@@ -28,26 +23,13 @@ s t m d ll re ve
 
 #: Articles, pronouns, auxiliaries, prepositions, conjunctions, question words and cut endings; no negation.
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
-
-
 #: Tokenizers that were warned of in this process.
 _WARNED: set[str] = set()
-
-
-def all_words(text: str) -> list[str]:
-    """Split a text into lower-case words, in order, with repeats."""
-    if needs_care(text):
-        return [word for run in runs(text) for word in _bigrams(run)]
-    return _WORD.findall(text.lower())
 
 
 def words(text: str) -> list[str]:
     """Split a text into lower-case words and leave the stop words out, in order, with repeats."""
     return [word for word in all_words(text) if word not in STOP_WORDS]
-
-
-def _bigrams(run: list[str]) -> list[str]:
-    return run if len(run) == 1 else [first + second for first, second in pairwise(run)]
 
 
 def warn_of_joined_words(tokenizer: str, text: str) -> None:

@@ -20,8 +20,8 @@ from eval.scoring.protocols import load_protocol
 from eval.scoring.rows import ScoringConfig
 from eval.scoring.score_run import score_run
 from eval.tables.stored import StoredRun, read_run
-from memsys.index.words import STOP_WORDS, all_words, warn_of_joined_words, words
-from memsys.scripts import has_joined_words, has_marks, is_mostly_latin, without_punctuation
+from memsys.index.words import STOP_WORDS, warn_of_joined_words, words
+from memsys.scripts import all_words, has_joined_words, has_marks, is_mostly_latin, without_punctuation
 from tests.support.fake_run import FakeRun
 
 
