@@ -35,6 +35,9 @@ _NEEDS_CARE = regex.compile(rf"{_JOINED}|{_MARKED}|[\uff10-\uff19\uff21-\uff3a\u
 _RUNS = regex.compile(rf"((?:{_CHARACTER})++)|({_WORD})", regex.V1)
 _CHARACTERS = regex.compile(_CHARACTER, regex.V1)
 _PARTS = regex.compile(rf"{_CHARACTER}|{_WORD}|{_PICTURE}", regex.V1)
+#: Pattern of what lies between two sentences: white space, or nothing after the marks of scripts that set none.
+SENTENCE_END = r"(?<=[.!?])\s+|(?<=[。！？।؟])\s*(?=\S)"
+
 _WORD_CHARACTERS = re.compile(r"\w+")
 _NO_WORD = re.compile(r"[^\w\s]")
 _NO_WORD_OR_MARK = regex.compile(r"(?<!\p{L}[\p{M}\u200c\u200d]*)\p{M}|[^\p{L}\p{N}\p{M}_\s\u200c\u200d]", regex.V1)
@@ -91,6 +94,19 @@ def all_words(text: str) -> list[str]:
     if needs_care(text):
         return [word for run in runs(text) for word in _bigrams(run)]
     return _WORD_CHARACTERS.findall(text.lower())
+
+
+def count_words(text: str) -> int:
+    """Count what stands between white space; where no space separates words, characters of such scripts and words."""
+    return sum(1 for _ in _PARTS.finditer(text)) if has_joined_words(text) else len(text.split())
+
+
+def first_words(text: str, count: int) -> str:
+    """Return the first so many words of a text, as :func:`count_words` counts them."""
+    if not has_joined_words(text):
+        return " ".join(text.split()[:count])
+    ends = [part.end() for part in _PARTS.finditer(text)][:count]
+    return text[: ends[-1]] if ends else ""
 
 
 def without_punctuation(text: str) -> str:

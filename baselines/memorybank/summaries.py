@@ -9,10 +9,11 @@ from baselines.limits import cut_to_tokens
 from baselines.memorybank.rules import SummaryRules
 from memsys.errors import ConfigError
 from memsys.llm.contract import LanguageModel, Role
+from memsys.scripts import SENTENCE_END, count_words, first_words
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Turn
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？।؟])\s*|\n+")
+_SENTENCE_END = re.compile(rf"{SENTENCE_END}|\n+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,5 +121,4 @@ def _dated(date: str, text: str) -> str:
 
 
 def _share_of(text: str, share: float) -> str:
-    words = text.split()
-    return text if share == 1 else " ".join(words[: int(len(words) * share)])
+    return text if share == 1 else first_words(text, int(count_words(text) * share))

@@ -6,6 +6,7 @@ from baselines.readagent.pages import GistPage
 from baselines.readagent.rules import GistRules
 from memsys.index.words import words as content_words
 from memsys.llm.contract import LanguageModel, Role
+from memsys.scripts import count_words, first_words
 
 
 async def with_gist(
@@ -24,7 +25,7 @@ async def with_gist(
     counts = ["gist.cut"] if reply.completion.finish_reason == "length" else []
     cause = no_gist(gist, page, rules)
     if cause is not None:
-        gist = " ".join(page.text.split()[: max(1, round(rules.fallback_share * page.words))])
+        gist = first_words(page.text, max(1, round(rules.fallback_share * page.words)))
         counts += [f"gist.{cause}", "fallback.gist"]
     return replace(page, gist=gist), counts
 
@@ -33,7 +34,7 @@ def no_gist(gist: str, page: GistPage, rules: GistRules) -> str | None:
     """Say why a reply is no gist: ``empty``, ``long`` or ``unrelated``; ``None`` when it is one."""
     if not gist:
         return "empty"
-    if len(gist.split()) > rules.max_share * page.words:
+    if count_words(gist) > rules.max_share * page.words:
         return "long"
     known, used = set(content_words(page.full)), set(content_words(gist))
     if used and len(used & known) < rules.min_overlap * len(used):

@@ -15,6 +15,7 @@ from baselines.readagent.paragraphs import paragraphs_of
 from memsys.counting import counter_from, counter_state, counts_with
 from memsys.notes.spans import timed
 from memsys.protocol import BaseMemory, Parts, State
+from memsys.scripts import count_words
 from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Turn, Unit
 
@@ -117,7 +118,7 @@ class ReadAgentMemory(BaseMemory):
     def statistics(self) -> Mapping[str, Json]:
         """Count pages, words, tokens before and after gisting, and fallbacks."""
         pages = self._pages
-        words, gist_words = sum(page.words for page in pages), sum(len(page.gist.split()) for page in pages)
+        words, gist_words = sum(page.words for page in pages), sum(count_words(page.gist) for page in pages)
         return {
             "pages": len(pages),
             "words": words,

@@ -5,15 +5,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from baselines.readagent.rules import PageRules
+from memsys.scripts import SENTENCE_END, count_words
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Turn
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_SENTENCE_END = re.compile(SENTENCE_END)
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptParagraph:
-    """What is never cut. ``words`` are those between white space."""
+    """What is never cut. ``words``: see :func:`memsys.scripts.count_words`."""
 
     text: str
     turn_id: str
@@ -31,12 +32,12 @@ def paragraphs_of(turns: Sequence[Turn], turn_format: TurnFormat, rules: PageRul
             text = f"[{turn.date_time}]\n{text}"
         session = turn.session_id
         parts = _split(text, rules.split_words)
-        found += [TranscriptParagraph(part, turn.turn_id, turn.date_time, len(part.split())) for part in parts]
+        found += [TranscriptParagraph(part, turn.turn_id, turn.date_time, count_words(part)) for part in parts]
     return found
 
 
 def _split(text: str, limit: int | None) -> list[str]:
-    if limit is None or len(text.split()) <= limit:
+    if limit is None or count_words(text) <= limit:
         return [text]
     return list(_packed(_SENTENCE_END.split(text), limit))
 
@@ -46,7 +47,7 @@ def _packed(sentences: Sequence[str], limit: int) -> Iterator[str]:
     packed: list[str] = []
     words = 0
     for sentence in sentences:
-        size = len(sentence.split())
+        size = count_words(sentence)
         if packed and words + size > limit:
             yield " ".join(packed)
             packed, words = [], 0

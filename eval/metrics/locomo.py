@@ -7,6 +7,7 @@ from functools import lru_cache
 from eval.metrics.overlap import multiset_f1
 from eval.metrics.resources import stemmer
 from eval.metrics.text import CACHE_SIZE, locomo_tokens, squad_tokens
+from memsys.scripts import has_joined_words, parts
 
 #: LoCoMo's number for questions whose answer is not in the conversation; :data:`eval.loaders.kinds.ADVERSARIAL` is the
 #: kind that they share with those of other data sets.
@@ -86,9 +87,11 @@ def chosen_option(prediction: str, options: Sequence[str]) -> str:
 def is_trapped(prediction: str, false_answer: str) -> bool:
     """Whether the reply gives category 5's false answer: its words stand in the reply, which does not abstain.
 
-    Our own reading (SQuAD normalisation), beside the F1 against the false answer that A-Mem and CLAG print.
+    Our own reading (SQuAD normalisation; characters where no space separates words), beside the F1 against the false
+    answer that A-Mem and CLAG print.
     """
-    false_words = squad_tokens(false_answer)
+    split = parts if has_joined_words(false_answer) else squad_tokens
+    false_words = split(false_answer)
     if not false_words or abstains(prediction):
         return False
-    return f" {' '.join(false_words)} " in f" {' '.join(squad_tokens(prediction))} "
+    return f" {' '.join(false_words)} " in f" {' '.join(split(prediction))} "

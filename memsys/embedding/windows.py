@@ -11,6 +11,7 @@ import numpy as np
 
 from memsys.embedding.contract import CutsIntoWindows, Embedder, Vectors
 from memsys.errors import AssetError, ConfigError
+from memsys.scripts import has_joined_words
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -74,8 +75,9 @@ def cut_between_words(text: str, words: Iterable[SizedWord], room: int) -> list[
 
 
 def cut_by_chars(text: str, most: int) -> list[str]:
-    """Cut a text into pieces of at most so many characters, between words."""
-    begins = [(match.start(), match.end()) for match in re.finditer(r"\S+", text)]
+    """Cut a text into pieces of at most so many characters, between words; anywhere where no space separates words."""
+    word = rf"\S{{1,{most}}}" if has_joined_words(text) else r"\S+"
+    begins = [(match.start(), match.end()) for match in re.finditer(word, text)]
     afters = [*(begin for begin, _ in begins[1:]), len(text)]
     # The white space after a word counts, too: it is in the piece unless the piece ends there.
     words = [(begin, end, after - begin) for (begin, end), after in zip(begins, afters, strict=False)]

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.gam.lucene import lucene_words
+from baselines.memorybank.summaries import first_sentences
+from baselines.readagent.paragraphs import paragraphs_of
 from eval.compare.model import make_report
 from eval.metrics.evidence import normalise
+from eval.metrics.locomo import is_trapped
 from eval.metrics.mixed import bleu1_mixed, f1_mixed, mixed_tokens, rouge_l_mixed
 from eval.metrics.registry import METRICS, groups
 from eval.runs.records import ReferenceRecord
@@ -20,8 +23,20 @@ from eval.scoring.protocols import load_protocol
 from eval.scoring.rows import ScoringConfig
 from eval.scoring.score_run import score_run
 from eval.tables.stored import StoredRun, read_run
+from memsys.embedding.windows import cut_by_chars
 from memsys.index.words import STOP_WORDS, warn_of_joined_words, words
-from memsys.scripts import all_words, has_joined_words, has_marks, is_mostly_latin, without_punctuation
+from memsys.scripts import (
+    all_words,
+    count_words,
+    first_words,
+    has_joined_words,
+    has_marks,
+    is_mostly_latin,
+    without_punctuation,
+)
+from memsys.turns import TurnFormat
+from memsys.vocabulary import Turn
+from tests.support.composing import memory_config
 from tests.support.fake_run import FakeRun
 
 
@@ -176,3 +191,25 @@ def test_published_tokenizers_are_kept_and_warned_of_once(caplog: pytest.LogCapt
             warn_of_joined_words("a published search", text)
     (message,) = [record.getMessage() for record in caplog.records if "a published search" in record.getMessage()]
     assert "Thai" in message
+
+
+def test_lengths_in_words_count_characters_where_no_space_separates_words() -> None:
+    assert count_words("two words, 3") == 3 and first_words("two  words, 3", 2) == "two words,"
+    assert count_words("我在杭州，Ann 也在。") == 7 and first_words("我在杭州，Ann 也在。", 5) == "我在杭州，Ann"
+    assert first_words("，。猫", 0) == "" and first_words("猫，", 3) == "猫"
+
+
+def test_long_chinese_texts_are_cut_by_systems_that_count_words() -> None:
+    text = "她去了西湖。她买了茶叶！天气很好？"
+    turn = Turn("t", "s", "", text, "")
+    rules = replace(memory_config("readagent").rules().pages, split_words=6)
+    sentences = ["她去了西湖。", "她买了茶叶！", "天气很好？"]
+    paragraphs = [part.text for part in paragraphs_of([turn], TurnFormat("bare", "none"), rules)]
+    assert [part.removeprefix(": ") for part in paragraphs] == sentences
+    assert first_sentences(text, 2) == "她去了西湖。 她买了茶叶！"
+    assert cut_by_chars(text, 6) == sentences
+    assert cut_by_chars("a sentence of words", 11) == ["a sentence", "of words"]
+
+
+def test_a_false_answer_is_found_in_a_chinese_reply() -> None:
+    assert is_trapped("她搬到了杭州。", "杭州") and not is_trapped("她搬到了广州。", "杭州")
