@@ -11,6 +11,7 @@ from typing import Any
 
 from eval.audit.config import AuditConfig
 from eval.loaders.label_problems import LABEL_PROBLEM, answer_is_doubtful
+from eval.loaders.trees import read_tree
 from eval.metrics.locomo import CATEGORY_5, abstains
 from eval.metrics.registry import find_metric
 from eval.metrics.resources import wordnet
@@ -18,7 +19,6 @@ from eval.metrics.text import squad_tokens
 from eval.recorded.catalogue import CatalogueEntry, import_entry, load_catalogue, paths_of
 from eval.recorded.importing import Imported
 from eval.recorded.labels import corrected_answers
-from eval.recorded.source import read_tree
 from eval.runs.files import write_atomic
 from eval.runs.records import ReferenceRecord
 from eval.scoring.answers import gold_answers, score_answer

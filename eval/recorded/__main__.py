@@ -163,9 +163,9 @@ def _check_names(options: argparse.Namespace) -> None:
 
 def _from_files(options: argparse.Namespace, name: str) -> Any:
     from eval.loaders.registry import OWN
+    from eval.loaders.trees import files_of
     from eval.recorded.importing import checksum, import_rows
     from eval.recorded.run_folder import Origin
-    from eval.recorded.source import files_of
 
     if not options.files:
         raise ConfigError("name a file or folder to import, or a run of the catalogue with --entry")

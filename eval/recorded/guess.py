@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eval.loaders.trees import is_table, read_tree
 from eval.recorded.rows import PLACES_NEEDED, nodes_at, settings_found
 from eval.recorded.shapes import Shape, ValuePlace, column_shape, listed
-from eval.recorded.source import is_table, read_tree
 from memsys.errors import DataError
 
 #: The key that the first star of a path met.

@@ -9,8 +9,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from eval.loaders.trees import is_table, read_tree
 from eval.recorded.shapes import PARENT, VALUE, Shape, ValuePlace, listed
-from eval.recorded.source import is_table, read_tree
 from memsys.errors import DataError, quoted
 from memsys.llm.thoughts import read_answer
 

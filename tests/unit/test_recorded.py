@@ -16,6 +16,7 @@ from eval.compare.pairs import on_the_same_data
 from eval.compare.rows import system_rows
 from eval.judge.store import load_judged
 from eval.loaders.locate import sample_path
+from eval.loaders.trees import read_tree
 from eval.recorded.__main__ import main
 from eval.recorded.align import align
 from eval.recorded.catalogue import load_catalogue
@@ -25,7 +26,6 @@ from eval.recorded.questions import QuestionSet, RecordedQuestion, load_question
 from eval.recorded.rows import Recorded, read_rows
 from eval.recorded.run_folder import Origin, write_run
 from eval.recorded.shapes import Shape, column_shape, make_shape, read_shape
-from eval.recorded.source import read_tree
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_answers, load_json, load_references
 from eval.score import main as score

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from eval.loaders.trees import read_tree
 from eval.recorded.__main__ import main
 from eval.recorded.catalogue import load_catalogue
 from eval.recorded.folding import folded, without_accents
 from eval.recorded.guess import guess_shape
 from eval.recorded.shapes import make_shape, read_shape
-from eval.recorded.source import read_tree
 from eval.runs.stored import load_answers
 from eval.score import main as score
 from memsys.errors import ConfigError, DataError

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.loaders.exports.chats import Chat, Export, Message, Options, Session
-from eval.recorded.source import read_tree
+from eval.loaders.trees import read_tree
 from memsys.dates import parse_date
 from memsys.errors import ConfigError, DataError, quoted
 

@@ -1,4 +1,4 @@
-"""Files of recorded answers as parsed trees: JSON, JSON lines, CSV, each possibly compressed, one file or a folder."""
+"""Files of rows as parsed trees: JSON, JSON Lines, CSV, each possibly compressed, one file or a folder."""
 
 import csv
 import gzip
