@@ -23,7 +23,7 @@ Order = Literal["rank", "time"]
 class Bm25Settings:
     """Constants of Okapi BM25, see :class:`memsys.index.bm25.BM25Index`, and what becomes of passages of score 0.
 
-    ``fill`` takes them, oldest first, where fewer than ``k`` match. Where none matches, none is found.
+    ``fill`` takes them, oldest first, where fewer than ``k`` match. Where no word matches, nothing is found.
     """
 
     k1: float

@@ -126,8 +126,9 @@ class RagMemory(BaseMemory):
         return ranking
 
     def _unmatched(self, ranking: Ranking) -> int:
-        """Count the passages that fill the list up without a word of the query."""
-        return sum(score <= 0 for _, score in ranking) if self._config.scorer == "bm25" else 0
+        """Count the passages of score 0 that BM25 fills its list up with."""
+        scores = [score for _, score in ranking]
+        return scores.count(0.0) if self._config.scorer == "bm25" and any(scores) else 0
 
     def _ordered(self, ranking: Ranking) -> list[Passage]:
         found = [passage_id for passage_id, _ in ranking]

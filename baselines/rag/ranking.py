@@ -95,10 +95,15 @@ class LexicalIndex:
         self._fill(self._passages)
 
     def search(self, query: str, k: int) -> Ranking:
-        """Find the ``k`` best passages; none where all scores are 0. See :class:`baselines.rag.config.Bm25Settings`."""
+        """Find the ``k`` best passages; where all scores are 0, those that hold a word of the query, else none.
+
+        See :class:`baselines.rag.config.Bm25Settings` for passages of score 0 beside others.
+        """
         found = self._index.search(query, k)
-        matching = [(item, score) for item, score in found if score > 0]
-        return found if matching and self._config.bm25_settings.fill else matching
+        scored = [(item, score) for item, score in found if score]
+        if not scored:
+            return [(item, 0.0) for item in self._index.holding(query)[:k]]
+        return found if self._config.bm25_settings.fill else scored
 
     def _meets_labels(self, passages: Sequence[Passage]) -> bool:
         known = self._labels

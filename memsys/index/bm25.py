@@ -91,6 +91,11 @@ class BM25Index:
         order = rows[best_rows(np.round(scores[rows], SCORE_DECIMALS), k)]
         return [(self._ids[row], float(scores[row])) for row in order]
 
+    def holding(self, query: str) -> list[str]:
+        """Return the documents that hold a word of the query, oldest first; in small collections some score 0."""
+        rows = {row for word in set(self._words(query)) for row in self._rows.get(word, ())}
+        return [self._ids[row] for row in sorted(rows)]
+
     def state(self) -> Mapping[str, Any]:
         """Snapshot: ids and texts; the postings follow from them."""
         return {"ids": list(self._ids), "texts": list(self._texts)}

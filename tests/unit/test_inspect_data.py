@@ -42,7 +42,7 @@ def test_every_data_set_has_a_sample_that_can_be_reported(name: str) -> None:
 
 
 def test_every_data_set_has_a_sample() -> None:
-    assert sorted(SAMPLES) == sorted({f"{info.card or info.key}_sample" for info in DATASETS.values()})
+    assert set(SAMPLES) == {*(f"{info.card or info.key}_sample" for info in DATASETS.values()), "perltqa_zh_sample"}
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -69,6 +69,16 @@ def test_bm25_fills_up_with_passages_of_score_0_only_where_others_match_and_says
 
 
 @pytest.mark.parametrize(
+    ("said", "expected"), [(["a cat called Pixel"], ["D1:0"]), (["a dog", "a cat called Pixel"], ["D1:1"])]
+)
+def test_a_match_in_a_memory_of_one_or_two_passages_is_found_whatever_it_scores(
+    said: list[str], expected: list[str]
+) -> None:
+    memory = ingested("bm25_turn", talk=conversation(said), date_in_index=False)
+    assert found(memory, "Pixel") == expected and found(memory, "Byte") == []
+
+
+@pytest.mark.parametrize(
     ("said", "asked"),
     [
         (["我养了一只猫。", "妹妹上周搬到了杭州。", "昨天去看了牙医。"], "妹妹搬到了哪里？"),
