@@ -24,6 +24,7 @@ from memsys.vocabulary import Json
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from memsys.llm.accepted import Adaptation
     from memsys.llm.backbone import Backbone, Traffic
     from memsys.llm.cache import ReplyCache
 
@@ -93,6 +94,12 @@ class Backbones:
         """Which model answers, and which one the delegated roles."""
         own = dict(self.main.fingerprint())
         return {**own, "second": dict(self.second.fingerprint())} if self.second else own
+
+    def on_adapted(self, noted: "Callable[[Adaptation], None]") -> None:
+        """Let a function be called with each setting that is chosen anew, as a server refuses a field."""
+        for backbone in (self.main, self.second):
+            if backbone is not None:
+                backbone.accepted.on_adapted = noted
 
     def traffic(self) -> "Traffic":
         """Counters of both since they were opened."""

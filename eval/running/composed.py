@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from eval.configs.compose import VERSION_BASE
@@ -45,7 +46,20 @@ def make_plan(config: "DictConfig") -> Any:
         parts[name] = make_part(config, name)
     if config.second is not None and config.mode != "retrieval_only":
         parts["second"] = make_part(config, "second")
+    for name in ("backbone", "second"):
+        if parts[name] is not None:
+            parts[name] = replace(parts[name], explicit=_given(name))
     return plan(settings, parts)
+
+
+def _given(part: str) -> frozenset[str]:
+    """Names of a part's settings that the command line gives, where one was composed from it."""
+    from hydra.core.hydra_config import HydraConfig
+
+    if not HydraConfig.initialized():
+        return frozenset()
+    keys = [str(override).lstrip("+").partition("=")[0].split(".") for override in HydraConfig.get().overrides.task]
+    return frozenset(key[1] for key in keys if key[0] == part and len(key) > 1)
 
 
 def make_part(config: "DictConfig", name: str) -> Any:

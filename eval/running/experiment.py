@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -46,6 +46,7 @@ from memsys.assets.paths import workplace
 from memsys.credentials import redacted
 from memsys.errors import AssetError, BudgetSpentError, ConfigError, MemsysError, first_error
 from memsys.index.settings import using_index
+from memsys.llm.accepted import Adaptation
 from memsys.protocol import NeedsAssets
 from memsys.vocabulary import Json
 
@@ -169,6 +170,8 @@ async def _run(
         directory.write_references(reference_records(data.samples))
         directory.write_updates(updates_records(data.samples))
         paid = partial(booked, directory=directory, meters=meters)
+        if backbone is not None:
+            backbone.on_adapted(partial(_note_adaptation, record, directory))
         resources = make_resources(plan, backbone, record.prompts, loading, loaded, paid)
         resources = replace(resources, save_prompts=partial(directory.save, record))
         shown = DisplayState(
@@ -181,6 +184,14 @@ async def _run(
         if meters.excess:
             say(meters.excess, style="yellow")
         return complete
+
+
+def _note_adaptation(record: RunRecord, directory: RunDirectory, adaptation: Adaptation) -> None:
+    """Record at once what a server refused and what was chosen in its place."""
+    noted = asdict(adaptation)
+    if noted not in record.adaptations:
+        record.adaptations.append(noted)
+        directory.save(record)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,8 @@ class RunRecord:
     memory_code: str | None = None
     #: of lexical searches (:mod:`memsys.index.words`), but for those that keep a published one
     tokenizer: str | None = None
+    #: settings of backbones that were chosen anew, as a server refused a field (:mod:`memsys.llm.accepted`)
+    adaptations: list[dict[str, Json]] = field(default_factory=list)
     #: names of what is cut from replies before they are read (:mod:`memsys.llm.thoughts`)
     reply_rules: list[str] | None = None
 

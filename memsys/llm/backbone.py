@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from memsys.llm.accepted import AcceptedFields
 from memsys.llm.budget import SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.client import BoundModel, Counters, SharedBackbone
@@ -45,6 +46,7 @@ class Backbone:
 
     Attributes:
         meter: what may be spent on it; ``None`` for no limit. Set before it is opened.
+        accepted: which fields of a request its server takes, as far as that is known.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Backbone:
         self.meter: SpendingMeter | None = None
         self._transport = Transport(config, engine, log_dir)
         self._shared: SharedBackbone | None = None
+        self.accepted = AcceptedFields(config)
 
     async def __aenter__(self) -> "Backbone":
         """Start the engine and connect.
@@ -82,6 +85,7 @@ class Backbone:
             cache=self._cache,
             counters=self.counters,
             on_call=self._on_call,
+            accepted=self.accepted,
             meter=self.meter,
         )
         return self

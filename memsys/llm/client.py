@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from memsys.errors import BackboneError, BackboneUnusableError
+from memsys.llm.accepted import AcceptedFields, probe_role
 from memsys.llm.bounded import Bounds, parse_within
 from memsys.llm.budget import SpendingMeter
 from memsys.llm.cache import ReplyCache
@@ -76,6 +77,7 @@ class SharedBackbone:
     cache: ReplyCache | None
     counters: Counters
     on_call: Callable[[CallRecord], None] | None
+    accepted: AcceptedFields
     meter: SpendingMeter | None = None
 
 
@@ -116,7 +118,7 @@ class BoundModel:
         """
         scope = _current_scope(role)
         prompt, role = role.prompt.render(values), role.with_system(values)
-        retries = role.retries_at(effective_temperature(self._shared.config, role))
+        retries = role.retries_at(effective_temperature(self._shared.accepted.config, role))
         reply: Reply | None = None
         for attempt in range(retries + 1):
             try:
@@ -133,9 +135,12 @@ class BoundModel:
 
     async def _attempt(self, role: Role, prompt: str, key: str, attempt: int, scope: CallScope) -> Reply:
         seed = stable_seed(self._shared.run_seed, self._conversation_id, role.name, key, attempt)
-        request = make_request(self._shared.config, self._shared.dialect, role, prompt, seed)
+
+        def write(config: BackboneConfig) -> WireRequest:
+            return make_request(config, self._shared.dialect, role, prompt, seed)
+
         with ExitStack() as in_flight:
-            answered = await self._answer(request, role, key, scope, in_flight)
+            answered = await self._accepted(write, role, key, scope, in_flight)
             text = _said(answered.completion)
             parsing = asyncio.ensure_future(self._parse(text, role))
             try:
@@ -154,14 +159,17 @@ class BoundModel:
             RuntimeError: called outside a call scope.
         """
         shared = self._shared
-        role = foreign_role(shared.config, call)
+        role = foreign_role(shared.accepted.config, call)
         scope = _current_scope(role)
         # At temperature 0 another seed would give the same reply; a server that is sent none has one of its own.
-        varied = 0 if effective_temperature(shared.config, role) == 0 else call.attempt
+        varied = 0 if effective_temperature(shared.accepted.config, role) == 0 else call.attempt
         seed = stable_seed(shared.run_seed, self._conversation_id, call.role, call.key, varied)
-        request = foreign_request(shared.config, shared.dialect, call, role, seed)
+
+        def write(config: BackboneConfig) -> WireRequest:
+            return foreign_request(config, shared.dialect, call, role, seed)
+
         with ExitStack() as in_flight:
-            answered = await self._answer(request, role, call.key, scope, in_flight)
+            answered = await self._accepted(write, role, call.key, scope, in_flight)
             completion = answered.completion
             self._book(answered, role, call.key, scope, call.attempt, Reply(None, _said(completion), completion))
         return answered
@@ -173,6 +181,49 @@ class BoundModel:
         bounds = Bounds(config.max_reply_chars, config.max_parse_s)
         repair = reading.repair and config.json_repair
         return await parse_within(bounds, text, role.accepts or role.schema, repair=repair, cut=reading.cut)
+
+    async def _accepted(
+        self,
+        write: Callable[[BackboneConfig], WireRequest],
+        role: Role,
+        key: str,
+        scope: CallScope,
+        in_flight: ExitStack,
+    ) -> CompletedAttempt:
+        """Get a completion; of a server that refuses a field by a request that is written without it.
+
+        Only servers of others: of those that are started here it is known what they take.
+        """
+        accepted = self._shared.accepted
+        while True:
+            config = accepted.config
+            request = write(config)
+            request = replace(request, body=accepted.body(request.body))
+            try:
+                return await self._answer(request, role, key, scope, in_flight)
+            except RequestRefusedError as error:
+                others = self._shared.dialect == "openai"
+                if not others or not accepted.adapt(config, request.body, _refusal(error)):
+                    raise
+
+    async def _probe(self) -> None:
+        """See that the server takes what the user set, before anything large is sent to it.
+
+        Raises:
+            BackboneUnusableError: it does not.
+        """
+        shared = self._shared
+        accepted = shared.accepted
+        async with accepted.probing:
+            role = None if accepted.probed or shared.dialect != "openai" else probe_role(accepted.config)
+            while role is not None:
+                request = make_request(accepted.config, shared.dialect, role, role.prompt.text, shared.run_seed)
+                try:
+                    await shared.transport.send(request.path, request.body, lambda payload, seconds: None)
+                    role = None
+                except RequestRefusedError as error:
+                    role = role if accepted.adapt(accepted.config, request.body, _refusal(error)) else None
+            accepted.probed = True
 
     async def _answer(
         self, request: WireRequest, role: Role, key: str, scope: CallScope, in_flight: ExitStack
@@ -251,6 +302,7 @@ class BoundModel:
             generated = generated_text(payload) if completion.estimated else ""
             return completion
 
+        await self._probe()
         try:
             largest, name = largest_reply(self._shared.config, request.body), self._conversation_id
             sent = await transport.send(request.path, request.body, read, affinity=name, largest=largest)
@@ -326,6 +378,11 @@ class BoundModel:
 def _said(completion: Completion) -> str:
     """What a reply says, without thinking; nothing where it was withheld, whatever had been written by then."""
     return "" if is_withheld(completion.finish_reason) else strip_thinking(completion.text)
+
+
+def _refusal(error: RequestRefusedError) -> str:
+    """The server's words, without those of ours before them."""
+    return str(error).partition("with status ")[2].partition(": ")[2] or str(error)
 
 
 def _is_malformed(role: Role, parsed: Parsed) -> bool:

@@ -58,13 +58,14 @@ class BackboneConfig:
         max_reply_chars: characters of a reply, thinking left out, that is still parsed; a longer one is malformed.
         max_wait_s: seconds in all that one request waits because its server asks for it; these pauses are no retries.
         max_reply_bytes: bytes of a reply's body above which it is refused unread; ``None``: by the tokens asked for.
+        explicit: names of the settings that the user gave; a server's refusal does not change these.
         max_parse_s: seconds of processor time that repairing one reply may take; else it is malformed.
     """
 
     #: Fields that cannot change a reply. The engine's own are named with the prefix ``engine.``; see
     #: :meth:`runtime_fields`.
     RUNTIME_FIELDS: ClassVar[frozenset[str]] = frozenset(
-        {"max_in_flight", "timeout_s", "transport_retries", "backoff_s", "max_wait_s", "max_reply_bytes"}
+        {"max_in_flight", "timeout_s", "transport_retries", "backoff_s", "max_wait_s", "max_reply_bytes", "explicit"}
     )
 
     name: str
@@ -90,6 +91,7 @@ class BackboneConfig:
     max_parse_s: float
     max_wait_s: float = 120
     max_reply_bytes: int | None = None
+    explicit: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.
