@@ -19,7 +19,7 @@ FILE = "departures.yaml"
 ALL = "all"
 
 Origin = Literal["paper", "release"]
-Difference = Literal["prompt", "calls", "store", "context", "answer"]
+Difference = Literal["prompt", "calls", "store", "context", "answer", "setting"]
 
 #: Keys of an entry in the file; ``from`` is a word of Python's own.
 KEYS = ("id", "presets", "from", "where", "what", "why", "option", "parity")

@@ -97,6 +97,11 @@ class Comparer:
         self._questions = {known.number(text): name for text, name in (questions or {}).items()}
         self.result = Comparison()
 
+    def compare_settings(self, ours: Mapping[str, Json], theirs: Mapping[str, Json]) -> None:
+        """Compare the settings of our preset with the release's own, by the names of ours."""
+        for name, value in theirs.items():
+            self._compare_value("setting", "settings", name, ours[name], value)
+
     def compare_calls(self, ours: Sequence[RecordedCall], theirs: Sequence[RecordedCall]) -> None:
         """Pair the calls of each role and compare their prompts and settings; the order of calls is not compared."""
         for role in sorted({call.request.role for call in (*ours, *theirs)}):

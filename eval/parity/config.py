@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from eval.configs.presets import find_preset, make_preset, preset_names
 from eval.parity.agent_messages import message_tokens
 from eval.parity.draws import Topics
 from eval.parity.endpoint import word_tokens
+from eval.parity.released_settings import ReleasedSetting
 from eval.parity.replies import PHRASE_ROLES
 from eval.parity.stores import STORES
 from memsys.errors import ConfigError
@@ -32,11 +34,9 @@ class Counterpart:
         package: folder in ``baselines/packages`` that holds its worker.
         environment: folder there with the requirements, and in ``.venv-packages`` with the environment.
         store: how our memory's state is written for the comparison (:data:`eval.parity.stores.STORES`).
-        settings: attributes of the released code, and our settings that they get the values of.
-        retrieve_k: our setting for the number of hits.
+        settings: names of our settings, and where the release has its own (:class:`ReleasedSetting`).
         overrides: of our run.
         release: repository and commit of the files that name none.
-        driver: what the worker is told besides, and our settings that it gets the values of.
         phrases: role -> texts that its prompts hold, ours or theirs, where no schema of a reply tells the role.
         tokens: what the server of both sides counts as tokens (:data:`TOKENS`).
     """
@@ -47,11 +47,9 @@ class Counterpart:
     package: str
     environment: str
     store: str
-    settings: Mapping[str, str]
-    retrieve_k: str
+    settings: Mapping[str, Mapping[str, Any]]
     overrides: Sequence[str] = field(default_factory=tuple)
     release: Mapping[str, str] = field(default_factory=dict)
-    driver: Mapping[str, str] = field(default_factory=dict)
     phrases: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tokens: str = "words"
 
@@ -69,6 +67,18 @@ class Counterpart:
             raise ConfigError(
                 f"eval/parity/released: phrases: {', '.join(unknown)}: choose from {', '.join(PHRASE_ROLES)}"
             )
+
+    @property
+    def released(self) -> dict[str, ReleasedSetting]:
+        """Where the release has its own values, by the names of our settings.
+
+        Raises:
+            ConfigError: an entry has an unknown key, or lacks one.
+        """
+        try:
+            return {name: ReleasedSetting(**given) for name, given in self.settings.items()}
+        except TypeError as error:
+            raise ConfigError(f"eval/parity/released: settings of {self.system}: {error}") from error
 
     def find_pack(self, root: Path) -> Pack:
         """The pack that names its files.
@@ -133,3 +143,8 @@ def find_counterpart(name: str) -> Counterpart:
 def backbone_settings() -> BackboneSettings:
     """Read the settings of the deterministic backbone."""
     return make_preset(BackboneSettings, BACKBONE)
+
+
+def name_of(override: str) -> str:
+    """Return the setting that an override names."""
+    return override.partition("=")[0].strip("'\"").lstrip("+")

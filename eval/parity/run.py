@@ -9,21 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.terminal import stage
-from eval.configs.choices import find, settings_of
+from eval.configs.choices import MEMORY, chosen_settings, find, settings_of
 from eval.parity.authors import AuthorsRun, interpreter, note_inputs, write_sources
 from eval.parity.compare import Comparer
-from eval.parity.config import TOKENS, Counterpart, backbone_settings, find_counterpart
+from eval.parity.config import TOKENS, Counterpart, backbone_settings, find_counterpart, name_of
 from eval.parity.endpoint import ParityEndpoint
 from eval.parity.explain import explain
 from eval.parity.facts import KnownTexts
 from eval.parity.ours import SideResult, one_sample, run_ours
+from eval.parity.released_settings import given_values, released_values, value_of
 from eval.parity.replies import DeterministicBackbone
 from eval.parity.report import ParityReport, write_calls, write_report
 from eval.parity.stores import STORES
 from eval.running.models import embedder_for
 from eval.serve import plan_of
 from memsys.assets.paths import ROOT
-from memsys.departures import read_departures, system_of
+from memsys.departures import Departure, read_departures, system_of
 from memsys.errors import AssetError, ConfigError
 from memsys.prompt_packs.sources import MissingSourceError, SourceFile, read_source, sources_folder
 from memsys.vocabulary import Json, Sample
@@ -45,6 +46,7 @@ class ParityRun:
         sample: the conversation.
         spoiled_one_in: one reply in so many is no clean JSON; 0 for none.
         folder: gets the report, our run and what the authors' code printed.
+        moved: names of the memory's settings that the command line or ``released/`` sets on both sides.
     """
 
     against: str
@@ -54,6 +56,7 @@ class ParityRun:
     sample: Sample
     spoiled_one_in: int
     folder: Path
+    moved: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -69,7 +72,8 @@ class ParityRun:
             if preset is not None and system_of(str(settings_of(preset)["_target_"]))[0] != counterpart.system:
                 raise ConfigError(f"against={against} is code of {counterpart.system}; memory={preset.name} is another")
         chosen = [f"dataset.conversations=[{conversation}]"] if conversation else []
-        plan = plan_of([*backbone_settings().overrides, *overrides_for(counterpart, overrides), *chosen])
+        all_overrides = overrides_for(counterpart, overrides)
+        plan = plan_of([*backbone_settings().overrides, *all_overrides, *chosen])
         if system_of(str(plan.settings["memory"]["_target_"]))[0] != counterpart.system:
             raise ConfigError(
                 f"against={against} is code of {counterpart.system}; memory={plan.memory.name} is another"
@@ -77,7 +81,8 @@ class ParityRun:
         sample = one_sample(plan.dataset.load().samples)
         name = f"{plan.memory.name}-{against}-{plan.dataset.name}-{sample.conversation.conversation_id}"
         sources = counterpart.sources(counterpart.find_pack(ROOT))
-        return cls(against, counterpart, sources, plan, sample, spoiled_one_in, out / name)
+        moved = [name_of(one).removeprefix("memory.") for one in all_overrides if name_of(one).startswith("memory.")]
+        return cls(against, counterpart, sources, plan, sample, spoiled_one_in, out / name, moved)
 
     def missing(self) -> str:
         """Why the authors' code cannot be run here; empty where it can.
@@ -105,16 +110,18 @@ class ParityRun:
         words, phrases = backbone_settings().words, self.counterpart.phrases
         backbone = DeterministicBackbone(known, words, self.spoiled_one_in, phrases)
         self.folder.mkdir(parents=True, exist_ok=True)
+        comparer = Comparer(known, {question.text: question.question_id for question in self.sample.questions})
         with tempfile.TemporaryDirectory() as temporary:
             files = write_sources(self.sources, Path(temporary))
+            released = self._released_values(files)
+            comparer.compare_settings(self._preset_values(released), released)
             endpoint = ParityEndpoint(backbone, embedder_for(self.plan), tokens=TOKENS[self.counterpart.tokens])
             with endpoint.listening():
                 ours = run_ours(self._plan_at(endpoint.url("ours")), self.sample, STORES[self.counterpart.store])
                 with stage(f"running {self.against}"):
-                    theirs = self._run_theirs(files, endpoint.url("theirs"))
+                    theirs = self._run_theirs(files, released, endpoint.url("theirs"))
         for side, calls in endpoint.calls.items():
             write_calls(calls, self.folder / f"calls-{side}.jsonl")
-        comparer = Comparer(known, {question.text: question.question_id for question in self.sample.questions})
         comparer.compare_calls(endpoint.calls["ours"], endpoint.calls["theirs"])
         comparer.compare_results(ours, theirs)
         return self._report(comparer)
@@ -125,23 +132,38 @@ class ParityRun:
             self.plan, backbone=replace(self.plan.backbone, engine=engine), run_dir=self.folder / "ours", score=False
         )
 
-    def _run_theirs(self, files: Mapping[str, str], url: str) -> SideResult:
-        memory, log = self.plan.settings["memory"], self.folder / LOG
+    def _released_values(self, files: Mapping[str, str]) -> dict[str, Json]:
+        """The release's own settings, by the names of ours."""
+        texts = {module: Path(path).read_text(encoding="utf-8") for module, path in files.items()}
+        return released_values(self.counterpart.released, texts)
+
+    def _preset_values(self, released: Mapping[str, Json]) -> dict[str, Json]:
+        """The same settings of our preset, as it is before the command line moves any."""
+        preset = chosen_settings(self.plan.memory.name, MEMORY, "memory")
+        return {name: value_of(preset, name) for name in released}
+
+    def _run_theirs(self, files: Mapping[str, str], released: Mapping[str, Json], url: str) -> SideResult:
+        log, code = self.folder / LOG, self.counterpart
         log.unlink(missing_ok=True)
+        departing = {match.place for one in self._departures() for match in one.match if match.kind == "setting"}
+        values = given_values(released, self.plan.settings["memory"], {*self.moved, *departing})
         settings: dict[str, Json] = {
             "name": self.against,
             "files": dict(files),
-            "attributes": _values(memory, self.counterpart.settings),
-            "retrieve_k": _value(memory, self.counterpart.retrieve_k),
-            **_values(memory, self.counterpart.driver),
+            "attributes": {one.attribute: values[name] for name, one in code.released.items() if one.attribute},
+            **{one.driver: values[name] for name, one in code.released.items() if one.driver},
         }
-        code = self.counterpart
         return asyncio.run(AuthorsRun(code.package, code.environment, settings, url, log).run(self.plan, self.sample))
+
+    def _departures(self) -> list[Departure]:
+        """Documented departures that hold for the preset."""
+        memory = self.plan.settings["memory"]
+        found = read_departures(system_of(str(memory["_target_"]))[1])
+        return [one for one in found if one.applies_to(str(memory["name"]))]
 
     def _report(self, comparer: Comparer) -> ParityReport:
         memory = self.plan.settings["memory"]
         prompts = str(self.plan.settings.get("prompts", {}).get("source", "ours"))
-        departures = read_departures(system_of(str(memory["_target_"]))[1])
         settings = {
             "prompts": prompts,
             "embedder": str(self.plan.embedder.name),
@@ -154,7 +176,7 @@ class ParityRun:
             conversation=self.sample.conversation.conversation_id,
             settings=settings,
             comparison=comparer.result,
-            explained=explain(comparer.result.differences, departures, str(memory["name"]), prompts),
+            explained=explain(comparer.result.differences, self._departures(), str(memory["name"]), prompts),
         )
         write_report(report, self.folder)
         return report
@@ -168,20 +190,8 @@ def _named(sources: Sequence[SourceFile]) -> str:
     return ", ".join(f"{name}: {count} files" for name, count in counts.items())
 
 
-def _values(memory: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, Json]:
-    """Values of settings of ours by their names there."""
-    return {theirs: _value(memory, ours) for theirs, ours in wanted.items()}
-
-
-def _value(memory: Mapping[str, Any], name: str) -> Any:
-    """A setting of a preset by its dotted name."""
-    found: Any = memory
-    for key in name.split("."):
-        found = found[key]
-    return found
-
-
 def overrides_for(counterpart: Counterpart, given: Sequence[str]) -> list[str]:
     """Overrides of our run; what was given on the command line comes before what the released code needs."""
-    names = {override.partition("=")[0].lstrip("+") for override in given}
-    return [*given, *(one for one in counterpart.overrides if one.partition("=")[0] not in names)]
+    names = {name_of(override) for override in given}
+    return [*given, *(one for one in counterpart.overrides if name_of(one) not in names)]
+

@@ -14,7 +14,8 @@ from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMP
 from eval.cli.terminal import complain, say
 from eval.configs.presets import make_preset
 from eval.parity.__main__ import OUT, compared
-from memsys.errors import MemsysError
+from eval.parity.config import name_of
+from memsys.errors import ConfigError, MemsysError
 
 FILE = Path(__file__).with_name("stages.yaml")
 
@@ -31,6 +32,20 @@ class ParityStages:
     every: Sequence[str]
     stages: Mapping[str, Sequence[str]]
 
+    def chosen(self, names: Sequence[str] | None = None) -> dict[str, list[str]]:
+        """Return the arguments of the named stages, or of all; what a stage says itself comes before ``every``.
+
+        Raises:
+            ConfigError: there is no stage of that name.
+        """
+        if unknown := [name for name in names or () if name not in self.stages]:
+            raise ConfigError(f"--only {', '.join(unknown)}: choose from {', '.join(self.stages)}")
+        return {name: self._arguments(own) for name, own in self.stages.items() if names is None or name in names}
+
+    def _arguments(self, own: Sequence[str]) -> list[str]:
+        said = {name_of(one) for one in own}
+        return [*own, *(one for one in self.every if name_of(one) not in said)]
+
 
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,12 +54,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=described(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--require", action="store_true", help="end with 3 where a stage cannot be compared")
+    parser.add_argument("--only", nargs="+", metavar="STAGE", help="compare these stages alone")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the reports (default: results/parity)")
     options = parser.parse_args(arguments)
-    found = make_preset(ParityStages, FILE)
+    stages = make_preset(ParityStages, FILE).chosen(options.only)
     statuses = {
-        name: _status(name, [*own, *found.every, "--skip-without-sources", f"--out={options.out}"])
-        for name, own in found.stages.items()
+        name: _status(name, [*given, "--skip-without-sources", f"--out={options.out}"])
+        for name, given in stages.items()
     }
     return _summary(statuses, require=options.require)
 

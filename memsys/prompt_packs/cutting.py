@@ -76,12 +76,12 @@ def cut(content: str, place: Cut, file: str) -> Piece:
     """
     if place.whole:
         return Piece(content, (content.strip(),))
-    code = content if place.cell is None else _cell(content, place.cell, file)
+    code = content if place.cell is None else cell_source(content, place.cell, file)
     try:
         tree: ast.AST = ast.parse(code)
     except SyntaxError as error:
         raise DataError(f"{file}: line {error.lineno} is no Python that can be parsed: {error.msg}") from error
-    found = list(_candidates(_scope(tree, place.scope, file), place.assign))
+    found = list(_candidates(find_scope(tree, place.scope, file), place.assign))
     if not -len(found) <= place.nth < len(found):
         what = f"texts assigned to {place.assign}" if place.assign else "texts"
         raise DataError(
@@ -91,8 +91,12 @@ def cut(content: str, place: Cut, file: str) -> Piece:
     return Piece(ast.get_source_segment(code, chosen) or "", tuple(_joined(_segments(chosen, place.syntax, file))))
 
 
-def _cell(content: str, number: int, file: str) -> str:
-    """Source of a notebook's cell, shell commands left out."""
+def cell_source(content: str, number: int, file: str) -> str:
+    """Return the source of a notebook's cell, shell commands left out.
+
+    Raises:
+        DataError: there is no such cell.
+    """
     try:
         source = json.loads(content)["cells"][number]["source"]
     except (ValueError, LookupError, TypeError) as error:
@@ -101,7 +105,12 @@ def _cell(content: str, number: int, file: str) -> str:
     return "".join("\n" if line.startswith(("!", "%")) else line for line in lines)
 
 
-def _scope(tree: ast.AST, dotted: str, file: str) -> ast.AST:
+def find_scope(tree: ast.AST, dotted: str, file: str) -> ast.AST:
+    """Find a class or function by its dotted name; an empty one is the tree itself.
+
+    Raises:
+        DataError: there is none of that name.
+    """
     for name in filter(None, dotted.split(".")):
         inside = [node for node in _inside(tree) if isinstance(node, _SCOPES) and node.name == name]
         if not inside:

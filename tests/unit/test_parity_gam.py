@@ -24,6 +24,7 @@ from memsys.departures import read_departures
 from tests.support.released import QUESTION, StandIn
 
 CODE = find_counterpart("authors_gam")
+BM25 = {"k1": 0.9, "b": 0.4}
 BACKBONE = DeterministicBackbone(KnownTexts([]), backbone_settings().words, phrases=CODE.phrases)
 
 #: Stands for the authors' files: the names that the worker uses, and imports of what it leaves out.
@@ -102,7 +103,7 @@ def test_the_worker_drives_the_released_script(
     category: int, asked: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in = StandIn("authors_gam", FILES, BACKBONE)
-    result = stand_in.run(tmp_path, monkeypatch, {}, replace(QUESTION, category=category))
+    result = stand_in.run(tmp_path, monkeypatch, BM25, replace(QUESTION, category=category))
     assert stand_in.roles() == ["abstract"]
     assert result.store == {
         "pages": [{"text": f"Ann (D1:{n}): t{n}", "abstract": "True noon"} for n in (1, 2)],
@@ -114,7 +115,9 @@ def test_a_question_that_the_script_gives_up_ends_the_run(tmp_path: Path, monkey
     from memsys.errors import WorkerError
 
     with pytest.raises(WorkerError, match="the released script failed: lost"):
-        StandIn("authors_gam", FILES, BACKBONE).run(tmp_path, monkeypatch, {}, replace(QUESTION, text="fail"))
+        StandIn("authors_gam", FILES, BACKBONE).run(
+            tmp_path, monkeypatch, BM25, replace(QUESTION, text="fail")
+        )
 
 
 def said(role: str, number: int) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 #: File of an index's documents.
 DOCUMENTS = "documents.jsonl"
-K1, B = 0.9, 0.4
+K1, B = 0.9, 0.4  # Pyserini's; the worker is told them
 _FUNCTION_WORDS = """
 a an and are as at be but by for if in into is it no not of on or such
 that the their then there these they this to was will with

@@ -4,6 +4,7 @@ Settings:
     name: of the release, for the record.
     files: module name -> file of the authors, fetched by checksum; they lie in folders as in the release.
     speakers: of the conversation, in the data set's order.
+    k1, b: of BM25, Pyserini's defaults.
 
 Replaced are Pyserini, which needs Java (``lucene.py`` has Lucene's words, stems, lengths and scores), FAISS (exact
 inner products) and the encoder, BGE-M3 (vectors come from the embedder's address). Category 5, which the script leaves
@@ -52,7 +53,7 @@ class Worker(ConversationWorker):
         super().__init__(settings)
         prepare(opening, UNUSED)
         _Encoder.embedder = EndpointEmbedder(opening)
-        _replace_packages()
+        _replace_packages(settings["k1"], settings["b"])
         files = settings["files"]
         sys.path.insert(0, str(Path(files["locomo_test"]).parent))
         self._script = load("locomo_test", files["locomo_test"])
@@ -109,8 +110,9 @@ class Worker(ConversationWorker):
         return list(self._script.process_sample(sample, PLACE, str(self._folder), **self._access))
 
 
-def _replace_packages() -> None:
+def _replace_packages(k1: float, b: float) -> None:
     searching = load("lucene", str(Path(__file__).with_name("lucene.py")))
+    searching.K1, searching.B = k1, b
     encoders: Any = types.ModuleType("FlagEmbedding")
     encoders.FlagAutoModel = _Encoder
     faiss: Any = types.ModuleType("faiss")
