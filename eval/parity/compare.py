@@ -165,7 +165,7 @@ class Comparer:
         for question, one in ours.answers.items():
             other = theirs.answers[question]
             self._compare_value("context", "contexts", question, one.context, other.context)
-            self._compare_value("answer", "answers", question, one.prediction, other.prediction)
+            self._compare_value("answer", "answers", question, _trimmed(one.prediction), _trimmed(other.prediction))
 
     def _compare_part(self, part: str, ours: Any, theirs: Any) -> None:
         """Compare a part of the memory, value by value: ``notes.3.tags``, ``clusters.cluster_1.members``."""
@@ -198,6 +198,11 @@ class Comparer:
 
     def _add(self, kind: Difference, place: str, extent: Extent, ours: Json, theirs: Json, role: str = "") -> None:
         self.result.differences.append(FoundDifference(kind, place, extent, ours, theirs, role))
+
+
+def _trimmed(prediction: Json) -> Json:
+    """An answer without the white space around it, which no metric sees and our readers cut away."""
+    return prediction.strip() if isinstance(prediction, str) else prediction
 
 
 def _matched(

@@ -34,6 +34,8 @@ _TOLD_LINE = re.compile(rf"^(?:=== .*|[^:\n]+ \(D\d+:\d+\): .*|.*{MARK.pattern}.
 _QUESTION = re.compile(r"^Question: (.*)$", flags=re.MULTILINE)
 #: What stands around the lines of MemoryOS's context: bullets, brackets, and when a fact was said.
 _AROUND = re.compile(r"^(?:\[|\(about: |(?:- )+)|(?: \(said on [^)]*\)|\]|\))$")
+#: Headings above what is known of a speaker, in MemoryOS's context.
+_ABOUT = re.compile(r"^(?:Facts about|Profile of) (.*):$", re.MULTILINE)
 _OF_A_PAGE = re.compile(r"\bUser: .*? Assiant: ", re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 _WORD = re.compile(r"\w+")
@@ -58,8 +60,8 @@ def two_members(place: str, ours: Any, theirs: Any) -> bool:
 
 
 def same_words_but_labels(place: str, ours: Any, theirs: Any) -> bool:
-    """Both hold the same words, each as often, but for the labels of fields."""
-    return _words(ours) == _words(theirs)
+    """Both hold the same words, each as often, but for the labels of fields; theirs may be written as Python does."""
+    return _words(_unescaped(ours)) == _words(_unescaped(theirs))
 
 
 def same_words_but_descriptions(place: str, ours: Any, theirs: Any) -> bool:
@@ -119,6 +121,13 @@ def lines_shown(place: str, ours: Any, theirs: Any) -> bool:
     lines = [_AROUND.sub("", line).strip() for line in ours.splitlines() if not line.endswith(":")]
     shown = [line for line in lines if line]
     return bool(shown) and all(line in theirs for line in shown) and _marks(ours) == _marks(theirs)
+
+
+def lines_shown_but_names(place: str, ours: Any, theirs: Any) -> bool:
+    """As ``lines_shown``, and but for how the two speakers are named in what is known of them."""
+    names = "|".join(map(re.escape, _ABOUT.findall(ours)))
+    who = re.compile(rf"\b(?:(?:the )?assistant|(?:the )?user|I{'|' * bool(names)}{names})\b", re.IGNORECASE)
+    return lines_shown(place, who.sub("*", ours), who.sub("*", theirs))
 
 
 def same_words(place: str, ours: Any, theirs: Any) -> bool:
@@ -246,6 +255,7 @@ def _words(text: str, others: frozenset[str] = frozenset()) -> Counter[str]:
 
 RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "lines_shown": lines_shown,
+    "lines_shown_but_names": lines_shown_but_names,
     "links_to_stored_notes": links_to_stored_notes,
     "theirs_of_a_page": theirs_of_a_page,
     "two_members": two_members,

@@ -58,15 +58,7 @@ def xmemory_store(state: Mapping[str, Any]) -> dict[str, Json]:
         places = sorted(facts[member] for member in members)
         themes[f"of_{places[0]}"] = {"facts": list(places), "summary": store["summaries"].get(theme_id, "")}
     return {
-        "episodes": [
-            {
-                "title": one["title"],
-                "content": one["content"],
-                "time": one["time"],
-                "messages": [message["line"] for message in one["messages"]],
-            }
-            for one in store["episodes"]
-        ],
+        "episodes": [_episode(one) for one in store["episodes"]],
         "facts": [
             {
                 "text": one["text"],
@@ -78,6 +70,24 @@ def xmemory_store(state: Mapping[str, Any]) -> dict[str, Json]:
         ],
         "themes": themes,
     }
+
+
+def nemori_store(state: Mapping[str, Any]) -> dict[str, Json]:
+    """Episodes and facts of Nemori in the order they were stored."""
+    store = state["store"]
+    episodes = {one["episode_id"]: place for place, one in enumerate(store["episodes"])}
+    return {
+        "episodes": [_episode(one) for one in store["episodes"]],
+        "facts": [
+            {"text": one["text"], "episode": [episodes[one["episode_id"]]], "time": one["time"]}
+            for one in store["facts"]
+        ],
+    }
+
+
+def _episode(episode: Mapping[str, Any]) -> dict[str, Json]:
+    lines = [message["line"] for message in episode["messages"]]
+    return {**{key: episode[key] for key in ("title", "content", "time")}, "messages": lines}
 
 
 def lightmem_store(state: Mapping[str, Any]) -> dict[str, Json]:
@@ -167,6 +177,7 @@ STORES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Json]]] = {
     "gam": gam_store,
     "memgpt": memgpt_store,
     "memoryos": memoryos_store,
+    "nemori": nemori_store,
     "notes": notes_store,
     "sage": sage_store,
     "xmemory": xmemory_store,
