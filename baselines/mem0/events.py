@@ -40,13 +40,14 @@ def events_of_route(reply: Reply, reading: ReplyReading) -> Events:
     """Read a reply of ``route``; of a malformed one take every item that can be read.
 
     One that was cut inside its last item is repaired where the reading repairs, so that the items before it count. An
-    item without text is skipped whatever its event, as in Mem0.
+    item without text is skipped whatever its event, as in Mem0. Where the reading keeps texts as they are, so are ids
+    and events: one in other letters, or an id that is a number, changes nothing, as in Mem0.
     """
     given = object_of(reply, _ANY_MEMORY, reading)
     items = given.get("memory") if given else []
     events, skipped = [], Counter[str]()
     for item in items if isinstance(items, list) else []:
-        event = _event(item)
+        event = _event(item) if reading.strip else _event_as_written(item)
         if event is None:
             skipped["unknown_event"] += 1
         elif not event.text:
@@ -74,6 +75,15 @@ def _event(item: Json) -> Event | None:
     if kind not in EVENTS:
         return None
     return Event(kind, str(item.get("id", "")).strip(), text.strip() if isinstance(text, str) else "")
+
+
+def _event_as_written(item: Json) -> Event | None:
+    """An event of Mem0's own names; a text that is none can be neither stored nor embedded."""
+    if not isinstance(item, Mapping) or item.get("event") not in EVENTS:
+        return None
+    kind, alias, text = str(item["event"]), item.get("id"), item.get("text")
+    told = text if isinstance(text, str) or kind in ("ADD", "UPDATE") else str(text or "")
+    return Event(kind, alias if isinstance(alias, str) else "", told if isinstance(told, str) else "")
 
 
 def _fallback(reply: Reply, found: bool) -> EventFallback | None:

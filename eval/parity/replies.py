@@ -24,6 +24,9 @@ from eval.parity.spoiling import spoil
 from memsys.vocabulary import Json
 
 _WORD = re.compile(r"[a-z]{4,}")
+#: Ids of the memories that Mem0's decision is shown, and the facts that it is about; its examples are laid out otherwise.
+_LISTED_ID = re.compile(r"""["']id["']: ["'](\d+)["']""")
+_LISTED_FACT = re.compile(r"""(?<!["']text["']: )["']([^"'\n]*zq[0-9a-f]{6}[^"'\n]*)["']""")
 _TOKEN = re.compile(r"\s*\S+")
 
 
@@ -120,6 +123,28 @@ def _extract(draw: Draw) -> dict[str, Json]:
     return {"facts": [_fact(draw) for _ in range(draw.random.choice((0, 1, 2, 3, 4, 5)))]}
 
 
+def _route(draw: Draw) -> dict[str, Json]:
+    """Events on the memories that the prompt lists, and additions: new texts and facts as they were found.
+
+    Ids and events are now and then of another type or spelling, or of no memory.
+    """
+    listed, facts = _LISTED_ID.findall(draw.prompt), _LISTED_FACT.findall(draw.prompt)
+    events: list[Json] = [_event(draw, name, draw.text(4)) for name in listed if draw.chance(2)]
+    events += [_event(draw, str(len(listed) + place), fact, "ADD") for place, fact in enumerate(facts)]
+    if draw.chance(6):
+        events.append(draw.random.choice(("none", None, {"text": "", "id": "0", "event": "DELETE"}, {"event": "ADD"})))
+    return {"memory": events}
+
+
+def _event(draw: Draw, name: str, text: str, event: str = "") -> Json:
+    event = event or draw.random.choice(("UPDATE", "UPDATE", "DELETE", "NONE"))
+    if draw.chance(8):
+        event = draw.random.choice((event.lower(), f" {event}", event.title(), "NOOP", ""))
+    shown: Json = draw.random.choice((int(name), f" {name}", "99", None)) if draw.chance(8) else name
+    told: Json = draw.random.choice((f" {text} ", 7, [text])) if draw.chance(12) else text
+    return {"id": shown, "text": told, "event": event, "old_memory": draw.text(1)}
+
+
 def _boundary(draw: Draw) -> dict[str, Json]:
     return {"should_end": draw.chance(5), "reason": draw.text(4), "confidence": 0.5, "topic_summary": draw.text(2)}
 
@@ -165,6 +190,7 @@ PHRASE_ROLES: Mapping[str, Speaker] = {
     "predict": _text,
     "probe": _text,
     "reply": _text,
+    "route": _route,
     "statements": _statements,
     "theme": _text,
     **RESEARCH_ROLES,

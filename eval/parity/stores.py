@@ -32,20 +32,26 @@ def clag_store(state: Mapping[str, Any]) -> dict[str, Json]:
 
 def sage_store(state: Mapping[str, Any]) -> dict[str, Json]:
     """Each speaker's memories in the order they were added, and what became of the facts; thresholds to six places."""
-    memories: list[Json] = []
     scopes: dict[str, Json] = {}
     for scope in state["scopes"]:
         owner, counts = scope["owner"], scope["counts"]
-        memories += [
-            {"owner": owner, "text": memory["text"], "timestamp": ", ".join(memory["dates"])}
-            for memory in scope["memories"]
-        ]
         scopes[owner] = {
             "threshold": None if scope["tau"] is None else round(scope["tau"], 6),
             "added": counts.get("route.add", 0),
             "updated": counts.get("route.update", 0),
         }
-    return {"memories": memories, "scopes": scopes}
+    return {**mem0_store(state), "scopes": scopes}
+
+
+def mem0_store(state: Mapping[str, Any]) -> dict[str, Json]:
+    """Each speaker's memories in the order they were added."""
+    return {
+        "memories": [
+            {"owner": scope["owner"], "text": memory["text"], "timestamp": ", ".join(memory["dates"])}
+            for scope in state["scopes"]
+            for memory in scope["memories"]
+        ]
+    }
 
 
 def xmemory_store(state: Mapping[str, Any]) -> dict[str, Json]:
@@ -175,6 +181,7 @@ STORES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Json]]] = {
     "clag": clag_store,
     "lightmem": lightmem_store,
     "gam": gam_store,
+    "mem0": mem0_store,
     "memgpt": memgpt_store,
     "memoryos": memoryos_store,
     "nemori": nemori_store,

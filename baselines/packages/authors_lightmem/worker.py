@@ -83,7 +83,7 @@ class _Client:
         import numpy as np
 
         kept = [point for point in self._points.values() if _passes(point.payload, query_filter)]
-        rows = np.array([point.vector for point in kept], dtype=np.float32).reshape(len(kept), -1)
+        rows = np.array([point.vector for point in kept], dtype=np.float32).reshape(len(kept), len(query))
         scores = rows @ np.array(query, dtype=np.float32) if kept else []
         best = sorted(range(len(kept)), key=lambda place: -scores[place])[:limit]
         found = [types.SimpleNamespace(id=kept[n].id, payload=kept[n].payload, score=float(scores[n])) for n in best]

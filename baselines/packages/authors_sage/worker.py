@@ -65,7 +65,7 @@ class _Client:
         import numpy as np
 
         kept = self._kept(query_filter)
-        rows = np.array([point.vector for point in kept], dtype=np.float32).reshape(len(kept), -1)
+        rows = np.array([point.vector for point in kept], dtype=np.float32).reshape(len(kept), len(query))
         norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(query)
         scores = rows @ np.array(query, dtype=np.float32) / np.maximum(norms, 1e-12) if kept else []
         best = sorted(range(len(kept)), key=lambda place: -scores[place])[:limit]
@@ -82,7 +82,13 @@ class _Client:
 
 
 class Worker(ConversationWorker):
-    """The authors' memory for one conversation."""
+    """The authors' memory for one conversation.
+
+    Attributes:
+        gated: facts pass SAGE's gate; otherwise they are decided on as in Mem0, of which the release is a fork.
+    """
+
+    gated = True
 
     def __init__(self, opening: dict[str, Any]) -> None:
         settings = opening["settings"]
@@ -99,7 +105,7 @@ class Worker(ConversationWorker):
             "history_db_path": str(Path(opening["folder"]) / "history.db"),
         }
         self._adding = sys.modules["add_sage"].MemoryADDSAGE(
-            batch_size=settings["batch_size"], enable_sage=True, infer_add=True, **self._options
+            batch_size=settings["batch_size"], enable_sage=self.gated, infer_add=True, **self._options
         )
         for name, value in settings["attributes"].items():
             set_attribute(self._adding.memory, name, value)
