@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from baselines.mem0.roles import EVENTS
-from memsys.llm.bounded import object_of
+from memsys.facts.extraction import unfenced
+from memsys.llm.bounded import object_of, salvaged
 from memsys.llm.contract import Reply
 from memsys.llm.reading import ReplyReading
 from memsys.vocabulary import Json
@@ -43,7 +44,7 @@ def events_of_route(reply: Reply, reading: ReplyReading) -> Events:
     item without text is skipped whatever its event, as in Mem0. Where the reading keeps texts as they are, so are ids
     and events: one in other letters, or an id that is a number, changes nothing, as in Mem0.
     """
-    given = object_of(reply, _ANY_MEMORY, reading)
+    given = _memory_of(reply, reading)
     items = given.get("memory") if given else []
     events, skipped = [], Counter[str]()
     for item in items if isinstance(items, list) else []:
@@ -55,6 +56,13 @@ def events_of_route(reply: Reply, reading: ReplyReading) -> Events:
         else:
             events.append(event)
     return Events(tuple(events), skipped, _fallback(reply, bool(events)))
+
+
+def _memory_of(reply: Reply, reading: ReplyReading) -> Mapping[str, Any] | None:
+    """Find the object with a ``memory``; without cutting, in all of the reply but a code block around it."""
+    if reply.value is not None or reading.cut:
+        return object_of(reply, _ANY_MEMORY, reading)
+    return salvaged(unfenced(reply.text), _ANY_MEMORY, repair=reading.repair, cut=False)
 
 
 def event_of_decide(reply: Reply, fact: str, reading: ReplyReading) -> Events:
