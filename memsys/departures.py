@@ -27,8 +27,9 @@ KEYS = ("id", "presets", "from", "where", "what", "why", "option", "parity")
 MATCH = "match"
 
 #: How far a difference goes: ``wording``, where both sides show the same things in other words or another layout;
-#: ``order``, where they show them in another order; or ``content``.
-Extent = Literal["wording", "order", "content"]
+#: ``order``, where they show them in another order; ``tie``, where contexts differ in memories that are equally near to
+#: the question; or ``content``.
+Extent = Literal["wording", "order", "tie", "content"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def _show(report: Any, folder: Path) -> None:
     from eval.cli.folding import show_table
     from eval.parity.report import call_rows, difference_rows, part_rows
 
-    extents = ("equal", "wording", "order", "content")
+    extents = ("equal", "wording", "order", "tie", "content")
     for title, head, rows in (
         ("Calls", ("role", "ours", "theirs", *extents), call_rows(report)),
         ("Memory, contexts, answers", ("part", "compared", *extents), part_rows(report)),

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -47,6 +47,7 @@ class RoleCount:
     equal: int = 0
     wording: int = 0
     order: int = 0
+    tie: int = 0
     content: int = 0
 
     def add(self, extent: Extent) -> None:
@@ -62,6 +63,7 @@ class PartCount:
     equal: int = 0
     wording: int = 0
     order: int = 0
+    tie: int = 0
     content: int = 0
 
     def add(self, extent: Extent) -> None:
@@ -94,6 +96,8 @@ class Comparer:
 
     def __init__(self, known: KnownTexts, questions: Mapping[str, str] | None = None) -> None:
         self._known = known
+        #: Ids of questions whose contexts differ in tied memories alone (:mod:`eval.parity.ties`).
+        self.tied: Set[str] = frozenset()
         self._questions = {known.number(text): name for text, name in (questions or {}).items()}
         self.result = Comparison()
 
@@ -140,9 +144,10 @@ class Comparer:
         if _message(ours) == _message(theirs):
             count.equal += 1
             return
-        extent = _extent(self._facts(ours), self._facts(theirs))
+        place = self._place(role, number, ours)
+        extent: Extent = "tie" if place.split()[-1] in self.tied else _extent(self._facts(ours), self._facts(theirs))
         count.add(extent)
-        self._add("prompt", self._place(role, number, ours), extent, _message(ours), _message(theirs), role)
+        self._add("prompt", place, extent, _message(ours), _message(theirs), role)
 
     def _place(self, role: str, number: int, call: RecordedCall | None) -> str:
         """Role and number of a call, and the id of the question that it shows."""
@@ -184,7 +189,7 @@ class Comparer:
         if ours == theirs:
             count.equal += 1
             return
-        extent = self._extent_of(ours, theirs)
+        extent: Extent = "tie" if place in self.tied else self._extent_of(ours, theirs)
         count.add(extent)
         self._add(kind, place, extent, ours, theirs)
 

@@ -79,10 +79,10 @@ def render(report: ParityReport) -> str:
     lines = [f"# {report.title}", "", *(f"- {name}: {value}" for name, value in report.settings.items())]
     lines += ["", report.verdict, "", "## Calls", ""]
     lines += table(
-        ("role", "ours", "theirs", "prompts equal", "other wording", "other order", "other content"), call_rows(report)
+        ("role", "ours", "theirs", "prompts equal", "other wording", "other order", "ties", "other content"), call_rows(report)
     )
     lines += ["", "## Memory, contexts, answers", ""]
-    lines += table(("part", "compared", "equal", "other wording", "other order", "other content"), part_rows(report))
+    lines += table(("part", "compared", "equal", "other wording", "other order", "ties", "other content"), part_rows(report))
     if report.explained:
         lines += ["", "## Differences", ""]
         lines += table(("explained by", "kind", "where", "count", "first"), difference_rows(report))
@@ -94,7 +94,7 @@ def render(report: ParityReport) -> str:
 def call_rows(report: ParityReport) -> list[tuple[Any, ...]]:
     """Calls and prompts by role, with their sum."""
     rows = [(role, *asdict(count).values()) for role, count in sorted(report.comparison.roles.items())]
-    sums = [sum(int(row[column]) for row in rows) for column in range(1, 7)]
+    sums = [sum(int(row[column]) for row in rows) for column in range(1, 8)]
     return [*rows, ("all", *sums)]
 
 

@@ -79,32 +79,9 @@ def same_lines(place: str, ours: Any, theirs: Any) -> bool:
     return _lines(ours) == _lines(theirs)
 
 
-def neighbours_swapped(place: str, ours: Any, theirs: Any) -> bool:
-    """Both hold the same lines, and some that stand next to each other in the other order: they are all but tied."""
-    return _swapped(ours.splitlines(), theirs.splitlines())
-
-
-def dated_neighbours_swapped(place: str, ours: Any, theirs: Any) -> bool:
-    """As ``same_but_stamps``, and but for dated facts next to each other in the other order: they are all but tied."""
-    return _swapped(_dated_entries(ours), _dated_entries(theirs))
-
-
-def _swapped(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two lists are the same but for neighbours in the other order."""
-    at = 0
-    while at < len(one):
-        if one[at : at + 1] == other[at : at + 1]:
-            at += 1
-        elif len(one[at : at + 2]) == 2 and list(one[at : at + 2]) == list(other[at : at + 2][::-1]):
-            at += 2
-        else:
-            return False
-    return len(one) == len(other)
-
-
 def same_but_correction(place: str, ours: Any, theirs: Any) -> bool:
-    """Both are the same up to their last message, which says what was wrong with a reply."""
-    one, other = ours.rpartition(AGAIN)[0], theirs.rpartition(AGAIN)[0]
+    """Both are the same up to their last message, which says what was wrong with a reply, and white space before it."""
+    one, other = ours.rpartition(AGAIN)[0].rstrip(), theirs.rpartition(AGAIN)[0].rstrip()
     return bool(one == other and one)
 
 
@@ -167,17 +144,6 @@ def _stamped(text: str, *, numbers: bool = True) -> list[str]:
     """Lines that are not blank, without indents, with the day in the place of a time in brackets."""
     lines = (_SPEAKER.sub(r"Memories: \1", line.strip()) for line in text.splitlines() if line.strip() not in _NOBODY)
     return [_STAMP.sub(lambda found: _day(found, numbers), line) for line in lines if line]
-
-
-def _dated_entries(text: str) -> list[str]:
-    """Lines as ``_stamped`` gives them; one that is a date alone is joined with the fact below it."""
-    entries: list[str] = []
-    for line in _stamped(text):
-        if entries and _STAMP.fullmatch(entries[-1]):
-            entries[-1] += f" {line}"
-        else:
-            entries.append(line)
-    return entries
 
 
 def _day(found: re.Match[str], numbers: bool) -> str:
@@ -259,12 +225,10 @@ RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "links_to_stored_notes": links_to_stored_notes,
     "theirs_of_a_page": theirs_of_a_page,
     "two_members": two_members,
-    "neighbours_swapped": neighbours_swapped,
     "ours_alone": ours_alone,
     "same_agent_message": same_agent_message,
     "same_agent_prompt": same_agent_prompt,
     "an_earlier_topic": an_earlier_topic,
-    "dated_neighbours_swapped": dated_neighbours_swapped,
     "same_but_correction": same_but_correction,
     "same_but_dates": same_but_dates,
     "same_but_dates_and_order": same_but_dates_and_order,

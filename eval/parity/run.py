@@ -21,6 +21,7 @@ from eval.parity.released_settings import given_values, released_values, value_o
 from eval.parity.replies import DeterministicBackbone
 from eval.parity.report import ParityReport, write_calls, write_report
 from eval.parity.stores import STORES
+from eval.parity.ties import tied_questions
 from eval.running.models import embedder_for
 from eval.serve import plan_of
 from memsys.assets.paths import ROOT
@@ -120,6 +121,7 @@ class ParityRun:
                 ours = run_ours(self._plan_at(endpoint.url("ours")), self.sample, STORES[self.counterpart.store])
                 with stage(f"running {self.against}"):
                     theirs = self._run_theirs(files, released, endpoint.url("theirs"))
+        comparer.tied = tied_questions(endpoint, ours, theirs)
         for side, calls in endpoint.calls.items():
             write_calls(calls, self.folder / f"calls-{side}.jsonl")
         comparer.compare_calls(endpoint.calls["ours"], endpoint.calls["theirs"])
