@@ -9,7 +9,7 @@ export TOKENIZERS_PARALLELISM ?= false
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data prompts demo test test-serve test-sources parity fault-campaign lint types contracts check tables figures report recorded audit bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data prompts demo test test-serve test-sources parity parity-whole parity-mutations fault-campaign lint types contracts check tables figures report recorded audit bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,10 +86,21 @@ test-serve: serve-env  ## really serve SmolLM2 with vLLM and run an experiment a
 test-sources: env  ## cut the authors' prompts from what MEMSYS_SOURCES holds, compare with their own rendering, and name what is missing
 	$(PY) -m pytest -m sources tests/sources -p no:xdist -rs
 
-parity: env  ## the released presets of CLAG, A-Mem, SAGE, xMemory, GAM, MemoryOS, LightMem and MemGPT against the authors' code, call by call; says how many could be compared (REQUIRE_PARITY=1: all must)
-	-@$(PY) scripts/make_package_env.py authors_clag
-	-@$(PY) scripts/fetch_prompts.py clag sage xmemory gam lightmem memoryos memgpt reader
+AUTHORS_PACKS := clag amem sage mem0 xmemory nemori gam lightmem memoryos memgpt readagent memorybank reader
+
+parity: env authors  ## the presets that follow a release against the authors' code, call by call; says how many could be compared (REQUIRE_PARITY=1: all must)
 	$(PY) -m eval.parity.stages $(if $(filter-out 0,$(REQUIRE_PARITY)),--require)
+
+parity-whole: env authors  ## the same over a whole conversation of LoCoMo for each system, also with spoiled replies (half an hour; ONLY="gam mem0": these stages)
+	$(PY) -m eval.parity.stages --whole $(if $(ONLY),--only $(ONLY)) $(if $(filter-out 0,$(REQUIRE_PARITY)),--require)
+
+parity-mutations: env authors  ## whether parity can fail: single changes of our code, each of which a stage must see (ONLY="gam mem0": of these systems)
+	$(PY) -m eval.parity.mutations $(if $(ONLY),--only $(ONLY))
+
+.PHONY: authors
+authors: env
+	-@$(PY) scripts/make_package_env.py authors_clag
+	-@$(PY) scripts/fetch_prompts.py $(AUTHORS_PACKS)
 
 slurm: ## install the Debian packages of a private Slurm (needs root, or sudo)
 	@command -v munged slurmctld slurmd sbatch >/dev/null || PATH=$$PATH:/usr/sbin command -v slurmctld >/dev/null || \

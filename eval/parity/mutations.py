@@ -1,8 +1,8 @@
 """Whether parity can fail: single changes of our own code, each of which a stage must see (``make parity-mutations``).
 
-Each change of ``mutations.yaml`` is made in a temporary copy of the code, where one stage of ``stages.yaml`` is run; the
-stage must end with an unexplained difference, or stop. Before that, each stage must pass without a change. Ends with 5
-where a change was missed, with 3 where a stage could not be compared here, with 2 where a stage fails by itself.
+Each change of ``mutations.yaml`` is made in a temporary copy of the code, where one stage of ``stages.yaml`` is run;
+the stage must end with an unexplained difference, or stop. Before that, each stage must pass without a change. Ends
+with 5 where a change was missed, with 3 where a stage could not be compared here, with 2 where one fails by itself.
 """
 
 import argparse

@@ -22,11 +22,13 @@ class Answered:
         question: its text.
         context: what the answer prompt shows of the memory.
         prediction: the answer that is scored.
+        scores: of the hits of our side, by their texts: a rewritten memory may be found by its old vector.
     """
 
     question: str
     context: str
     prediction: Json
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +92,5 @@ def read_ours(folder: Path, sample: Sample, store_of: Any) -> SideResult:
 
 
 def _answered(answer: AnswerRecord, retrieval: RetrievalRecord) -> Answered:
-    return Answered(answer.question, retrieval.context, answer.prediction)
+    scores = {hit.text: hit.score for hit in retrieval.hits}
+    return Answered(answer.question, retrieval.context, answer.prediction, scores)

@@ -24,7 +24,7 @@ from eval.parity.spoiling import spoil
 from memsys.vocabulary import Json
 
 _WORD = re.compile(r"[a-z]{4,}")
-#: Ids of the memories that Mem0's decision is shown, and the facts that it is about; its examples are laid out otherwise.
+#: Ids of the memories that Mem0's decision is shown, and the facts that it is about; its examples have other blanks.
 _LISTED_ID = re.compile(r"""["']id["']: ["'](\d+)["']""")
 _LISTED_FACT = re.compile(r"""(?<!["']text["']: )["']([^"'\n]*zq[0-9a-f]{6}[^"'\n]*)["']""")
 _TOKEN = re.compile(r"\s*\S+")

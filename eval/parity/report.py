@@ -15,6 +15,8 @@ from eval.runs.files import write_atomic, write_json
 
 REPORT, RESULT = "parity.md", "parity.json"
 UNEXPLAINED = "unexplained"
+#: Heads of the columns of what is not equal.
+OTHERS = ("other wording", "other order", "ties", "other content")
 _DIFF_LINES = 40
 
 
@@ -79,10 +81,11 @@ def render(report: ParityReport) -> str:
     lines = [f"# {report.title}", "", *(f"- {name}: {value}" for name, value in report.settings.items())]
     lines += ["", report.verdict, "", "## Calls", ""]
     lines += table(
-        ("role", "ours", "theirs", "prompts equal", "other wording", "other order", "ties", "other content"), call_rows(report)
+        ("role", "ours", "theirs", "prompts equal", *OTHERS),
+        call_rows(report),
     )
     lines += ["", "## Memory, contexts, answers", ""]
-    lines += table(("part", "compared", "equal", "other wording", "other order", "ties", "other content"), part_rows(report))
+    lines += table(("part", "compared", "equal", *OTHERS), part_rows(report))
     if report.explained:
         lines += ["", "## Differences", ""]
         lines += table(("explained by", "kind", "where", "count", "first"), difference_rows(report))

@@ -196,4 +196,3 @@ def overrides_for(counterpart: Counterpart, given: Sequence[str]) -> list[str]:
     """Overrides of our run; what was given on the command line comes before what the released code needs."""
     names = {name_of(override) for override in given}
     return [*given, *(one for one in counterpart.overrides if name_of(one) not in names)]
-

@@ -1,5 +1,7 @@
 """The comparisons of ``make parity`` (``stages.yaml``), one after the other: ``python -m eval.parity.stages``.
 
+``--whole`` makes those of ``whole.yaml`` (``make parity-whole``): a whole conversation of LoCoMo for each system.
+
 A stage whose released code, environment or prompts cannot be had here is told and left out; the last line says how many
 were compared. Ends with 2 where a stage failed, with 5 where a difference has no explanation, and with ``--require``
 with 3 where a stage was left out.
@@ -12,12 +14,17 @@ from pathlib import Path
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, described, explains_errors, start
 from eval.cli.terminal import complain, say
-from eval.configs.presets import make_preset
+from eval.configs.choices import chosen_settings
+from eval.configs.presets import CONF, make_preset
+from eval.loaders.locate import data_folder
 from eval.parity.__main__ import OUT, compared
 from eval.parity.config import name_of
 from memsys.errors import ConfigError, MemsysError
 
 FILE = Path(__file__).with_name("stages.yaml")
+WHOLE = Path(__file__).with_name("whole.yaml")
+#: In the place of the whole conversation where its file is not there.
+SAMPLE = ["dataset=locomo_sample"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,11 @@ class ParityStages:
             raise ConfigError(f"--only {', '.join(unknown)}: choose from {', '.join(self.stages)}")
         return {name: self._arguments(own) for name, own in self.stages.items() if names is None or name in names}
 
+    def over_sample(self) -> "ParityStages":
+        """Return the same stages over the sample conversation."""
+        kept = [one for one in self.every if name_of(one) not in ("dataset", "conversation")]
+        return ParityStages([*SAMPLE, *kept], self.stages)
+
     def _arguments(self, own: Sequence[str]) -> list[str]:
         said = {name_of(one) for one in own}
         return [*own, *(one for one in self.every if name_of(one) not in said)]
@@ -54,15 +66,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=described(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--require", action="store_true", help="end with 3 where a stage cannot be compared")
+    parser.add_argument("--whole", action="store_true", help="compare whole conversations (whole.yaml)")
     parser.add_argument("--only", nargs="+", metavar="STAGE", help="compare these stages alone")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the reports (default: results/parity)")
     options = parser.parse_args(arguments)
-    stages = make_preset(ParityStages, FILE).chosen(options.only)
+    found = make_preset(ParityStages, WHOLE if options.whole else FILE)
+    stages = (found.over_sample() if options.whole and not has_locomo() else found).chosen(options.only)
     statuses = {
         name: _status(name, [*given, "--skip-without-sources", f"--out={options.out}"])
         for name, given in stages.items()
     }
     return _summary(statuses, require=options.require)
+
+
+def has_locomo() -> bool:
+    """Whether the whole conversation can be read here; says so where it cannot."""
+    file = data_folder() / str(chosen_settings("locomo", CONF / "dataset", "dataset")["file"])
+    if not file.is_file():
+        say(f"{file} is not there (make data fetches it): the sample conversation stands for LoCoMo's")
+    return file.is_file()
 
 
 def _status(name: str, arguments: Sequence[str]) -> int:

@@ -1,16 +1,17 @@
 """Questions whose contexts differ in tied memories alone, such as one of two at the edge of k: measured, not assumed.
 
-Both sides sort by the cosines of the same vectors, ours rounded to six decimals, a release with all digits. Which of two
-memories that are equally near comes first is then a matter of the last digit.
+Both sides sort by the cosines of the same vectors, ours rounded to six decimals, a release with all digits. Which of
+two memories that are equally near comes first is then a matter of the last digit.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from eval.parity.endpoint import ParityEndpoint
-from eval.parity.ours import SideResult
+from eval.parity.ours import Answered, SideResult
 from memsys.vocabulary import Json
 
 #: Cosines that round to the same six decimals differ by less.
@@ -29,7 +30,7 @@ def tied_questions(endpoint: ParityEndpoint, ours: SideResult, theirs: SideResul
     return {
         name
         for name, one in ours.answers.items()
-        if _tied(endpoint, one.question, memories, one.context, theirs.answers[name].context)
+        if one.context != theirs.answers[name].context and _tied(endpoint, one, memories, theirs.answers[name].context)
     }
 
 
@@ -48,14 +49,28 @@ def memory_texts(store: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
                 yield name, name
 
 
-def _tied(endpoint: ParityEndpoint, question: str, memories: Mapping[str, str], ours: str, theirs: str) -> bool:
-    mine, yours = _shown(memories, ours), _shown(memories, theirs)
+def _tied(endpoint: ParityEndpoint, ours: Answered, memories: Mapping[str, str], theirs: str) -> bool:
+    mine, yours = _shown(memories, ours.context), _shown(memories, theirs)
     if mine == yours or len(mine) != len(yours):
         return False
-    cosines = _cosines(endpoint, question, {text: memories[text] for text in (*mine, *yours)})
-    alone = [sorted(cosines[text] for text in one if text not in other) for one, other in ((mine, yours), (yours, mine))]
-    shared = [[cosines[text] for text in one if text in other] for one, other in ((mine, yours), (yours, mine))]
-    return _close(*alone) and _close(*shared)
+    cosines = _cosines(endpoint, ours, {text: memories[text] for text in (*mine, *yours)})
+    alone = [Counter(mine) - Counter(yours), Counter(yours) - Counter(mine)]
+    kept = [_without(mine, alone[0]), _without(yours, alone[1])]
+    return all(
+        _close(*([cosines[text] for text in texts] for texts in pair))
+        for pair in ([sorted(one.elements(), key=cosines.__getitem__) for one in alone], kept)
+    )
+
+
+def _without(texts: Sequence[str], left_out: Mapping[str, int]) -> list[str]:
+    """Texts but for so many of some of them, the last ones."""
+    left, kept = dict(left_out), []
+    for text in reversed(texts):
+        if left.get(text, 0):
+            left[text] -= 1
+        else:
+            kept.append(text)
+    return kept[::-1]
 
 
 def _close(ones: Sequence[float], others: Sequence[float]) -> bool:
@@ -64,12 +79,23 @@ def _close(ones: Sequence[float], others: Sequence[float]) -> bool:
 
 
 def _shown(memories: Mapping[str, str], context: str) -> list[str]:
-    """Memories that a context shows, in its order."""
-    places = {text: context.find(text) for text in memories if text and text in context}
-    return sorted(places, key=places.__getitem__)
+    """Memories that a context shows, in its order, each as often as it does; longer ones are found first."""
+    left, places = context, []
+    for text in sorted(filter(None, memories), key=len, reverse=True):
+        at = left.find(text)
+        while at >= 0:
+            places.append((at, text))
+            left = left[:at] + "\0" * len(text) + left[at + len(text) :]
+            at = left.find(text)
+    return [text for _, text in sorted(places)]
 
 
-def _cosines(endpoint: ParityEndpoint, question: str, texts: Mapping[str, str]) -> dict[str, float]:
-    vectors = endpoint.embed([question, *texts.values()]).astype(np.float64)
+def _cosines(endpoint: ParityEndpoint, ours: Answered, texts: Mapping[str, str]) -> dict[str, float]:
+    """Cosines with the question; of what our side found, its own scores."""
+    vectors = endpoint.embed([ours.question, *texts.values()]).astype(np.float64)
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return dict(zip(texts, (units[1:] @ units[0]).tolist(), strict=True))
+    return {**dict(zip(texts, (units[1:] @ units[0]).tolist(), strict=True)), **_scores(ours, texts)}
+
+
+def _scores(ours: Answered, texts: Mapping[str, str]) -> dict[str, float]:
+    return {text: ours.scores[text] for text in texts if text in ours.scores}

@@ -115,9 +115,7 @@ def test_a_question_that_the_script_gives_up_ends_the_run(tmp_path: Path, monkey
     from memsys.errors import WorkerError
 
     with pytest.raises(WorkerError, match="the released script failed: lost"):
-        StandIn("authors_gam", FILES, BACKBONE).run(
-            tmp_path, monkeypatch, BM25, replace(QUESTION, text="fail")
-        )
+        StandIn("authors_gam", FILES, BACKBONE).run(tmp_path, monkeypatch, BM25, replace(QUESTION, text="fail"))
 
 
 def said(role: str, number: int) -> str:

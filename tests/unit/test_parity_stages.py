@@ -11,9 +11,9 @@ from eval.configs.presets import make_preset
 from eval.parity import stages
 from eval.parity.__main__ import compared
 from eval.parity.config import counterparts
-from eval.parity.stages import FILE, ParityStages
+from eval.parity.stages import FILE, WHOLE, ParityStages
 from memsys.assets.paths import ROOT
-from memsys.errors import DataError
+from memsys.errors import ConfigError, DataError
 
 ALL = len(make_preset(ParityStages, FILE).stages)
 EXPLAINED, UNEXPLAINED = SimpleNamespace(unexplained=False), SimpleNamespace(unexplained=True)
@@ -38,7 +38,7 @@ def give(monkeypatch: pytest.MonkeyPatch, *outcomes: object) -> None:
         ((EXPLAINED,), EXIT_DONE, EXIT_DONE, f"{ALL} of {ALL} stages compared\n"),
         ((None, EXPLAINED), EXIT_DONE, EXIT_INCOMPLETE, f"{ALL - 1} of {ALL} stages compared; not compared: clag\n"),
         ((UNEXPLAINED, None, EXPLAINED), EXIT_DIFFERENT, EXIT_DIFFERENT,
-         f"{ALL - 1} of {ALL} stages compared; with unexplained differences: clag; not compared: amem\n"),
+         f"{ALL - 1} of {ALL} stages compared; with unexplained differences: clag; not compared: clag_prompts\n"),
         ((DataError("no"), EXPLAINED), EXIT_ERROR, EXIT_ERROR, f"{ALL - 1} of {ALL} stages compared; failed: clag\n"),
     ],
 )  # fmt: skip
@@ -56,10 +56,24 @@ def test_the_last_line_says_how_many_stages_were_compared(
         assert capsys.readouterr().out.endswith(f"parity: {line}")
 
 
-def test_every_stage_names_a_released_code() -> None:
-    for arguments in make_preset(ParityStages, FILE).stages.values():
-        against = [one.partition("=")[2] for one in arguments if one.startswith("against=")]
-        assert len(against) == 1 and against[0] in counterparts()
+@pytest.mark.parametrize("file", [FILE, WHOLE])
+def test_every_released_code_has_a_stage(file: Path) -> None:
+    named = [
+        one.partition("=")[2]
+        for arguments in make_preset(ParityStages, file).stages.values()
+        for one in arguments
+        if one.startswith("against=")
+    ]
+    assert set(named) == set(counterparts())
+
+
+def test_a_stage_is_chosen_by_name_and_its_own_settings_come_first() -> None:
+    found = ParityStages(["dataset=d", "embedder=e"], {"a": ["memory=m", "dataset=other"], "b": ["memory=n"]})
+    assert found.chosen(["a"]) == {"a": ["memory=m", "dataset=other", "embedder=e"]}
+    assert list(found.chosen()) == ["a", "b"]
+    assert found.over_sample().chosen(["b"]) == {"b": ["memory=n", "dataset=locomo_sample", "embedder=e"]}
+    with pytest.raises(ConfigError, match="--only c: choose from a, b"):
+        found.chosen(["c"])
 
 
 def test_prompts_that_were_not_fetched_leave_a_stage_out(

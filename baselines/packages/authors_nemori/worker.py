@@ -59,9 +59,7 @@ class Worker(ConversationWorker):
         """Let their driver add the conversation, message by message."""
         tracker: dict[str, Any] = {}
         item = {"conversation": self.conversation()}
-        self._add.process_single_conversation(
-            self._config, item, PLACE, BATCH, WAIT_S, tracker, threading.Lock()
-        )
+        self._add.process_single_conversation(self._config, item, PLACE, BATCH, WAIT_S, tracker, threading.Lock())
         if not tracker[self._user]["success"]:
             raise RuntimeError(f"the released driver failed: {tracker[self._user]}")
         self._memory = self._add.NemoriMemory(config=self._config)
