@@ -210,6 +210,14 @@ def test_dates_that_cannot_be_read_are_named_by_line(
     assert "unread_dates" not in CustomConfig(sample=True).load().notes
 
 
+def test_a_run_says_which_dates_cannot_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    dates = ["2024年5月3日", "2024-05-03T10:15:00+02:00", "3 мая 2024"]
+    turns = [{**TURN, "id": str(number), "date": date} for number, date in enumerate(dates, start=1)]
+    CustomConfig(data_dir=str(write(tmp_path, turns))).load()
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert "write them as 2024-05-03 10:15: turns.jsonl: line 5: date '3 мая 2024'" in message
+
+
 def test_turns_without_questions_can_be_looked_at_and_not_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
