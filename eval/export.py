@@ -1,26 +1,24 @@
 """Keep the numbers that tables need of a run, without a word of the data set: ``memsys export RUN...``.
 
-Writes ``results/summaries/<run id>/`` with ``run.json`` (reduced), ``scores.jsonl`` (numbers), ``scores_meta.json`` and
-``summary.json``. Tables made from it are the ones made from the run.
+Writes its record (reduced), summary and scores into ``results/summaries/<experiment>/`` (:mod:`eval.runs.exports`).
+Tables made from them are those made from the run.
 """
 
 import argparse
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import check_folder, tracked_remark
 from eval.cli.terminal import console, say
-from eval.runs.files import write_atomic, write_json
+from eval.runs.exports import ExportedRow, ExportedRun, write_export
 from eval.runs.folders import SUMMARIES, named_run_folders, summary_folder
 from eval.runs.trec import write_trec
-from eval.scoring.rows import SCORES, SCORES_META, STORED_DECIMALS, ScoreRow
+from eval.scoring.rows import STORED_DECIMALS, ScoreRow
 from eval.tables.places import without_places
-from eval.tables.stored import Skipped, StoredRun, read_json, read_run
+from eval.tables.stored import Skipped, StoredRun, read_record, read_run
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
 
@@ -44,7 +42,7 @@ def export_run(path: Path, out: Path = SUMMARIES) -> Path:
         out: folder of the summaries.
 
     Returns:
-        The folder written.
+        Its address among the exported runs.
 
     Raises:
         RunDirectoryError: the run is not complete, not scored, or not summarised, or its id leads elsewhere.
@@ -54,13 +52,10 @@ def export_run(path: Path, out: Path = SUMMARIES) -> Path:
         raise RunDirectoryError(f"{path} cannot be exported: {run.reason}")
     if not run.summary:
         raise RunDirectoryError(f"{path} has no summary.json; run `memsys score {path}`")
+    meta = without_places({"config": run.meta["config"], "models": run.meta.get("models", {})})
+    summary = without_places(_without_words(run.summary))
     target = summary_folder(out, run.record)
-    write_json(target / "run.json", reduced_record(run))
-    write_json(
-        target / SCORES_META, without_places({"config": run.meta["config"], "models": run.meta.get("models", {})})
-    )
-    write_json(target / "summary.json", without_places(_without_words(run.summary)))
-    write_atomic(target / SCORES, b"".join(_line(row) for row in run.rows))
+    write_export(target, ExportedRun(reduced_record(run), meta, summary, [exported_row(row) for row in run.rows]))
     return target
 
 
@@ -93,12 +88,10 @@ def _without_words(summary: Mapping[str, Any]) -> dict[str, Any]:
     return {**summary, "trace": {**trace, "values": kept}}
 
 
-def _line(row: ScoreRow) -> bytes:
-    metrics = {
-        name: None if value is None else round(value, STORED_DECIMALS) for name, value in sorted(row.metrics.items())
-    }
-    text = json.dumps({**asdict(row), "metrics": metrics}, sort_keys=True, separators=(",", ":"))
-    return text.encode() + b"\n"
+def exported_row(row: ScoreRow) -> ExportedRow:
+    """Round a row as stored scores are."""
+    metrics = {name: None if value is None else round(value, STORED_DECIMALS) for name, value in row.metrics.items()}
+    return ExportedRow(row.question_id, row.conversation_id, row.category, row.kind, metrics)
 
 
 def _check_names(folders: Sequence[Path], *, trec: bool) -> None:
@@ -109,7 +102,7 @@ def _check_names(folders: Sequence[Path], *, trec: bool) -> None:
     """
     found: dict[str, tuple[Path, Json]] = {}
     for path in folders:
-        record = read_json(path / "run.json")
+        record = read_record(path)
         name = path.resolve().name if trec else str(record.get("run_id"))
         first, started = found.setdefault(name, (path, record.get("started")))
         if started != record.get("started"):

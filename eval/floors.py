@@ -10,9 +10,7 @@ Each is written under ``results/summaries/floors`` as an exported run is, for ``
 """
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -20,6 +18,7 @@ from eval.cli.commands import explains_errors, program, start
 from eval.cli.places import check_folder, tracked_remark
 from eval.cli.terminal import say
 from eval.configs.presets import CONF, find_preset, read_settings
+from eval.export import exported_row
 from eval.inspect_data import read_config, read_overrides
 from eval.loaders.contract import LoadedData
 from eval.loaders.kinds import ADVERSARIAL
@@ -27,12 +26,12 @@ from eval.loaders.registry import DATASETS
 from eval.metrics.locomo import abstains, is_trapped
 from eval.metrics.metric import Metric
 from eval.metrics.registry import METRICS, TOKEN_F1, groups
-from eval.runs.files import write_atomic, write_json
+from eval.runs.exports import ExportedRun, write_export
 from eval.runs.folders import SUMMARIES, summary_folder
 from eval.runs.identity import identity_hash
 from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
 from eval.scoring.answers import gold_answers, in_known_words, score_answer
-from eval.scoring.rows import SCORES, SCORES_META, STORED_DECIMALS, ScoreRow, Scores
+from eval.scoring.rows import STORED_DECIMALS, ScoreRow, Scores
 from eval.tables.stored import FLOOR
 from memsys.vocabulary import Json
 
@@ -156,12 +155,9 @@ def _record(policy: Policy, name: str, data: LoadedData, config: Mapping[str, Ma
 def _write(policy: Policy, references: Sequence[ReferenceRecord], record: Mapping[str, Any], out: Path) -> Path:
     abstention = record["config"]["reader"]["abstention"]
     target = summary_folder(out, record)
-    rows = [floor_row(policy, reference, abstention) for reference in references]
-    lines = [json.dumps(asdict(row), sort_keys=True, separators=(",", ":")) + "\n" for row in rows]
-    target.mkdir(parents=True, exist_ok=True)
-    write_json(target / "run.json", record)
-    write_json(target / SCORES_META, {"config": {"metrics": [metric.name for metric in floor_metrics()]}, "models": {}})
-    write_atomic(target / SCORES, "".join(lines).encode())
+    rows = [exported_row(floor_row(policy, reference, abstention)) for reference in references]
+    meta = {"config": {"metrics": [metric.name for metric in floor_metrics()]}, "models": {}}
+    write_export(target, ExportedRun(record, meta, {}, rows))
     return target
 
 

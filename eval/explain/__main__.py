@@ -17,7 +17,7 @@ from eval.scoring.protocols import load_protocol
 from eval.tables.__main__ import build_tables
 from eval.tables.candidates import mean_over_runs
 from eval.tables.model import Table
-from eval.tables.stored import StoredRun, read_json, read_runs
+from eval.tables.stored import StoredRun, read_record, read_runs
 from memsys.errors import ConfigError
 
 
@@ -78,7 +78,7 @@ def run_folders(roots: Iterable[Path], runs: Mapping[str, StoredRun]) -> dict[st
     """Folder of each run; of a run and its summary the run's, which has the texts; of another of its name none."""
     found: dict[str, Path] = {}
     for folder in runs_first(find_run_folders(list(roots))):
-        record = read_json(folder / "run.json")
+        record = read_record(folder)
         run_id = str(record.get("run_id"))
         if run_id not in runs or runs[run_id].record["started"] == record.get("started"):
             found.setdefault(run_id, folder)

@@ -25,7 +25,7 @@ from eval.report.slices import Known, distances, slices
 from eval.runs.folders import find_run_folders, holds_texts, runs_first
 from eval.tables.judges import judge_faults, judge_texts, without_unmeasured
 from eval.tables.run_groups import RunGroup, find_groups
-from eval.tables.stored import Skipped, StoredRun, category_names, read_json, read_runs
+from eval.tables.stored import Skipped, StoredRun, category_names, read_record, read_runs
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
 
@@ -59,7 +59,7 @@ def collect(roots: Sequence[Path]) -> Collected:
         raise RunDirectoryError(f"nothing to report under {', '.join(map(str, roots))}: {reasons}")
     places: dict[tuple[str, str], Path] = {}
     for folder in runs_first(find_run_folders(roots)):  # after reading: a run may have begun or ended meanwhile
-        places.setdefault(_identity(read_json(folder / "run.json")), folder)
+        places.setdefault(_identity(read_record(folder)), folder)
     sources = [places[_identity(run.record)] for run in runs]
     folders = [folder if holds_texts(folder) else None for folder in sources]
     return Collected(tuple(runs), tuple(folders), tuple(skipped), tuple(waiting), tuple(sources))

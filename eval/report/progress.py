@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from eval.runs.exports import is_exported_run
 from eval.runs.files import rows_done
-from eval.tables.stored import read_json
+from eval.tables.stored import read_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ def unfinished(folders: Iterable[Path]) -> list[Unfinished]:
     """Runs whose record does not say ``complete``, or that have no scores yet."""
     found = []
     for folder in folders:
-        record = read_json(folder / "run.json")
-        if record.get("status") == "complete" and (folder / "scores.jsonl").is_file():
+        record = read_record(folder)
+        if record.get("status") == "complete" and (is_exported_run(folder) or (folder / "scores.jsonl").is_file()):
             continue
         config = record.get("config") or {}
         status = str(record.get("status"))

@@ -1,9 +1,10 @@
-"""Where runs and their committed summaries are stored, and which are below the folders that a user names."""
+"""Where runs and their exports are stored, and which are below the folders that a user names."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eval.runs.exports import RUNS_FILE, exported_runs, is_exported_run
 from memsys.assets.paths import workplace
 from memsys.errors import RunDirectoryError, quoted
 from memsys.files import path_problem
@@ -12,7 +13,10 @@ RUNS, SUMMARIES = workplace("results", "runs"), workplace("results", "summaries"
 
 
 def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
-    """Folders with a ``run.json``, sorted within each root; a root that holds one itself counts.
+    """Folders with a ``run.json`` and addresses of exported runs, sorted within each root.
+
+    Args:
+        roots: run directories, exported runs, or folders of them.
 
     Raises:
         RunDirectoryError: a root does not exist, or is a file.
@@ -20,9 +24,13 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
     for root in roots:
         if root.is_file():
             raise RunDirectoryError(f"{root} is a file; name a run directory or a folder of run directories")
-        if not root.is_dir():
+        if is_exported_run(root):
+            yield root
+        elif not root.is_dir():
             raise RunDirectoryError(f"{root} does not exist; name a run directory or a folder of run directories")
-        yield from sorted(path.parent for path in root.rglob("run.json"))
+        else:
+            exported = (run for path in root.rglob(RUNS_FILE) for run in exported_runs(path.parent))
+            yield from sorted([*(path.parent for path in root.rglob("run.json")), *exported])
 
 
 def holds_texts(folder: Path) -> bool:
@@ -48,8 +56,8 @@ def named_run_folders(roots: Sequence[Path]) -> list[Path]:
     empty = [str(root) for root, folders in found.items() if not folders]
     if empty:
         raise RunDirectoryError(
-            f"no run.json in {', '.join(empty)}, nor below; name run directories that `memsys run` wrote, summaries "
-            "that `memsys export` wrote, or folders of them"
+            f"no run in {', '.join(empty)}, nor below; name run directories that `memsys run` wrote, runs that "
+            "`memsys export` wrote, or folders of them"
         )
     return [folder for folders in found.values() for folder in folders]
 

@@ -8,13 +8,11 @@ from typing import Any
 
 from eval.cli.folding import Column, show_folded
 from eval.cli.terminal import console
-from eval.loaders.kinds import kind_of
 from eval.running.composed import make_part
-from eval.runs.files import read_json_lines
 from eval.runs.folders import find_run_folders
 from eval.sweep.calls import memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer
-from eval.tables.stored import read_json
+from eval.tables.stored import Skipped, read_run
 from memsys.call_model import ExpectedCalls
 from memsys.prompt_packs.local import is_present, is_reference, parse_reference
 
@@ -64,14 +62,15 @@ def check_runs(roots: Sequence[Path], composer: Composer) -> CheckedRuns:
     """
     checked = CheckedRuns([], [])
     for folder in find_run_folders(roots):
-        record = read_json(folder / "run.json")
-        summary = folder / "summary.json"
-        if record.get("mode") == "answers" and record.get("status") == "complete" and summary.is_file():
-            calls = read_json(summary)["calls"]  # null where answers were recorded elsewhere
-            if calls and has_unfetched_prompts(record["config"]):
-                checked.unchecked.append(str(record["run_id"]))
-            elif calls:
-                checked.rows.extend(check_run(record, calls["by_phase"], composer, _kinds(folder)))
+        run = read_run(folder)
+        if isinstance(run, Skipped) or run.record["mode"] != "answers":
+            continue
+        calls = run.summary.get("calls")  # null where answers were recorded elsewhere
+        if calls and has_unfetched_prompts(run.record["config"]):
+            checked.unchecked.append(run.run_id)
+        elif calls:
+            kinds = Counter(row.kind for row in run.rows)
+            checked.rows.extend(check_run(run.record, calls["by_phase"], composer, kinds))
     return checked
 
 
@@ -80,12 +79,6 @@ def has_unfetched_prompts(setting: Any) -> bool:
     if isinstance(setting, Mapping):
         return any(has_unfetched_prompts(value) for value in setting.values())
     return isinstance(setting, str) and is_reference(setting) and not is_present(parse_reference(setting))
-
-
-def _kinds(folder: Path) -> Mapping[str, int]:
-    """Questions by kind, which the rows of scores say and ``run.json`` does not."""
-    rows = read_json_lines(folder / "scores.jsonl")
-    return Counter(kind_of(row.get("kind", ""), row["category"]) for row in rows)
 
 
 def check_run(

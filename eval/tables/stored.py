@@ -1,4 +1,4 @@
-"""Runs as tables read them: settings and per-question values, from a run directory or from its committed summary."""
+"""Runs as tables read them: settings and per-question values, from a run directory or from its export."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,14 @@ from eval.configs.choices import current_name
 from eval.judge.store import with_judgements
 from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.registry import info_of, is_own
-from eval.runs.folders import find_run_folders, holds_texts, runs_first
+from eval.runs.exports import SCORES_FILE, is_exported_run, read_export
+from eval.runs.exports import read_record as exported_record
+from eval.runs.folders import find_run_folders, runs_first
 from eval.runs.identity import identity_hash, without_name
 from eval.runs.records import SCHEMA_VERSION
-from eval.runs.rows import read_rows
 from eval.runs.run_json import RunRecord, standing
 from eval.scoring.latency import measured_latencies
-from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, load_scores
+from eval.scoring.rows import SCORES_META, ScoreRow, load_scores
 from eval.scoring.unanswered import OUTCOMES, unanswered_text
 from eval.tables.older_rows import with_shown
 from eval.tables.spec import NO_BACKBONE
@@ -256,11 +257,13 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_run(path: Path) -> StoredRun | Skipped:
-    """Read one run directory or summary folder.
+    """Read one run directory or exported run.
 
     Raises:
         RunDirectoryError: a file is broken or of another schema.
     """
+    if is_exported_run(path):
+        return _exported(path)
     record = read_json(path / "run.json")
     _check(record, path)
     if record["status"] != "complete":
@@ -269,19 +272,34 @@ def read_run(path: Path) -> StoredRun | Skipped:
             f"not complete ({standing(record)}); the same command resumes it, or `memsys settle {path} --close` closes "
             "what is open",
         )
-    whole = holds_texts(path)
     try:
-        rows = with_judgements(path, load_scores(path)) if whole else _exported_rows(path)
+        rows = with_judgements(path, load_scores(path))
     except ScoringError as error:
         return Skipped(path, str(error))
-    if whole:
-        rows = _with_latency(path, record, rows)
     summary = read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
-    counted = (summary.get("counts") or {}).get("rows", len(rows))
-    if not whole and len(rows) != counted:
-        return Skipped(path, f"{SCORES} has {len(rows)} of {counted} rows; restore it or export the run again")
-    known = with_shown(rows, summary, record["config"].get("memory") or {})
+    known = with_shown(_with_latency(path, record, rows), summary, record["config"].get("memory") or {})
     return StoredRun(record, read_json(path / SCORES_META), summary, tuple(known))
+
+
+def read_record(path: Path) -> Mapping[str, Any]:
+    """Read the record of a run directory or of an exported run.
+
+    Raises:
+        RunDirectoryError: missing, or damaged.
+    """
+    return exported_record(path) if is_exported_run(path) else read_json(path / "run.json")
+
+
+def _exported(path: Path) -> StoredRun | Skipped:
+    """Read an exported run."""
+    run = read_export(path)
+    _check(run.record, path)
+    counted = (run.summary.get("counts") or {}).get("rows", len(run.rows))
+    if not run.rows or len(run.rows) != counted:
+        return Skipped(path, f"{SCORES_FILE} has {len(run.rows)} of its {counted} rows; restore it")
+    rows = [ScoreRow(row.question_id, row.conversation_id, row.category, row.metrics, row.kind) for row in run.rows]
+    known = with_shown(rows, run.summary, run.record["config"].get("memory") or {})
+    return StoredRun(run.record, run.meta, run.summary, tuple(known))
 
 
 def _check(record: Mapping[str, Any], path: Path) -> None:
@@ -299,13 +317,6 @@ def _check(record: Mapping[str, Any], path: Path) -> None:
             f"{path} was written with schema {record['schema_version']}, this version reads {SCHEMA_VERSION}; "
             "run it again or move it elsewhere"
         )
-
-
-def _exported_rows(path: Path) -> list[ScoreRow]:
-    rows = list(read_rows(path / SCORES, ScoreRow, advice="export the run again", unique="question_id"))
-    if not rows:
-        raise ScoringError(f"{path} has no scores; export the run again")
-    return rows
 
 
 def _in_latency_mode(record: Mapping[str, Any]) -> bool:

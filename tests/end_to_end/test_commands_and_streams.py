@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SUMMARY = "results/summaries/locomo_smollm2"
+SUMMARY = "results/summaries/locomo_qwen05b_plain_all"
 
 #: Raises KeyboardInterrupt where a module is imported, as Ctrl-C during the import does.
 SITECUSTOMIZE = """

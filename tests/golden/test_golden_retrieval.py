@@ -7,7 +7,6 @@ under ``results/summaries`` is checked instead.
 """
 
 import asyncio
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from eval.loaders.bioasq import BioasqConfig
 from eval.loaders.hotpotqa import HotpotqaConfig
 from eval.loaders.locomo import read_locomo
 from eval.metrics.evidence import evidence_scores, rank_by_lineage
+from eval.runs.exports import exported_runs, read_export
 from memsys.assets.paths import ROOT
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Sample
@@ -120,7 +120,8 @@ STORED: dict[tuple[str, str, str], Figures] = {
 
 @pytest.mark.parametrize(("experiment", "memory", "suffix"), STORED)
 def test_stored_runs_found_what_the_reference_finds(experiment: str, memory: str, suffix: str) -> None:
-    (path,) = (ROOT / "results" / "summaries" / experiment).glob(f"{memory}-retrieval-*/summary.json")
-    means = json.loads(path.read_text())["evidence"]["all"]
+    folder = ROOT / "results" / "summaries" / experiment
+    (path,) = (each for each in exported_runs(folder) if each.name.startswith(f"{memory}-retrieval-"))
+    means = read_export(path).summary["evidence"]["all"]
     measured = [100 * means[name + suffix]["mean"] for name in METRICS]
     assert_near(measured, STORED[experiment, memory, suffix])

@@ -297,7 +297,7 @@ def test_a_label_that_fits_needs_no_number(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def measured() -> Report:
     """The committed runs of every system on one conversation of LoCoMo."""
-    runs = [read_run(path) for path in find_run_folders([SUMMARIES / "locomo_smollm2"])]
+    runs = [read_run(path) for path in find_run_folders([SUMMARIES / "locomo_qwen05b_plain"])]
     return make_report([run for run in runs if isinstance(run, StoredRun)], CLAG)
 
 

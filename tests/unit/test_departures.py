@@ -7,6 +7,7 @@ import pytest
 
 from eval.export import export_run
 from eval.papers.departures import checked, load_departures, render_departures, run_departures, systems
+from eval.runs.exports import read_export
 from memsys.departures import Departure, read_departures, system_of
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
@@ -183,5 +184,5 @@ def test_departures_reach_the_export(tmp_path: Path) -> None:
     record = json.loads((path / "run.json").read_text())
     record["departures"] = [{"id": "x", "what": "We do this; they do that."}]
     (path / "run.json").write_text(json.dumps(record))
-    kept = json.loads((export_run(path, tmp_path / "out") / "run.json").read_text())
+    kept = read_export(export_run(path, tmp_path / "out")).record
     assert kept["departures"] == record["departures"]

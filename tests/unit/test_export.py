@@ -1,12 +1,15 @@
 """What is kept of a run: enough for the same tables, no text of the data set, no place of a machine."""
 
 import json
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from eval.export import export_run, main
+from eval.runs.exports import ExportedRow, ExportedRun, exported_runs, read_export, write_export
+from eval.runs.folders import find_run_folders
 from eval.scoring.summary import summarise
 from eval.tables.__main__ import main as tables
 from eval.tables.places import without_places
@@ -39,7 +42,7 @@ def test_a_folder_without_runs_is_refused(
     before = sorted(tmp_path.rglob("*"))
     assert import_module(command).main([str(tmp_path / "runs"), str(tmp_path / "empty")]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert f"no run.json in {tmp_path / 'empty'}, nor below; name run directories that `memsys run` wrote" in said
+    assert f"no run in {tmp_path / 'empty'}, nor below; name run directories that `memsys run` wrote" in said
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -54,11 +57,39 @@ def test_run_and_export_count_once(tmp_path: Path) -> None:
 
 def test_an_export_that_lost_rows_is_left_out_by_name(tmp_path: Path) -> None:
     target = export_run(FakeRun(conversations=("conv-26",)).write(tmp_path / "runs"), tmp_path / "summaries")
-    scores = (target / "scores.jsonl").read_text().splitlines(keepends=True)
-    (target / "scores.jsonl").write_text("".join(scores[:-3]))
+    whole = read_export(target)
+    write_export(target, replace(whole, rows=whole.rows[:-3]))
     left_out = read_run(target)
     assert isinstance(left_out, Skipped)
-    assert f"scores.jsonl has {len(scores) - 3} of {len(scores)} rows; restore it" in left_out.reason
+    assert f"scores.parquet has {len(whole.rows) - 3} of its {len(whole.rows)} rows; restore it" in left_out.reason
+
+
+def test_an_export_comes_back_as_it_was(tmp_path: Path) -> None:
+    """Values to the last bit, those that are not there, those that are null, and the order of the rows."""
+    rows = [
+        ExportedRow("q2", "c", 1, "single_hop", {"f1": 0.1 + 0.2, "only": None}),
+        ExportedRow("q1", "c", 5, "adversarial", {"f1": 1 / 3}),
+        ExportedRow("q3", "d", 1, "single_hop", {}),
+    ]
+    first = ExportedRun({"run_id": "e/b", "n": 1}, {"config": {}}, {"means": [0.1]}, rows)
+    second = ExportedRun({"run_id": "e/a"}, {}, {}, [ExportedRow("q1", "c", 1, "single_hop", {"other": 2.0})])
+    for name, run in (("b", first), ("a", second), ("b", first)):
+        write_export(tmp_path / "e" / name, run)
+    assert exported_runs(tmp_path / "e") == [tmp_path / "e" / "a", tmp_path / "e" / "b"]
+    assert (read_export(tmp_path / "e" / "b"), read_export(tmp_path / "e" / "a")) == (first, second)
+
+
+@pytest.mark.parametrize("name", ["runs.jsonl", "scores.parquet"])
+def test_a_damaged_export_is_one_message(name: str, tmp_path: Path) -> None:
+    target = export_run(FakeRun(conversations=("conv-26",)).write(tmp_path / "runs"), tmp_path / "summaries")
+    file = target.parent / name
+    whole = file.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"", b"[1]\n"):
+        file.write_bytes(damaged)
+        with pytest.raises(RunDirectoryError, match=name):
+            for path in find_run_folders([target.parent]) or [target]:
+                read_run(path)
+            read_run(target)
 
 
 def test_no_text_and_no_place_is_kept(tmp_path: Path) -> None:
@@ -67,13 +98,10 @@ def test_no_text_and_no_place_is_kept(tmp_path: Path) -> None:
     before = "".join(file.read_text() for file in path.iterdir())
     assert all(word in before for word in ("secret", "/somewhere", "node17"))
     target = export_run(path, tmp_path / "summaries")
-    assert sorted(file.name for file in target.iterdir()) == [
-        "run.json", "scores.jsonl", "scores_meta.json", "summary.json",
-    ]  # fmt: skip
-    text = "".join(file.read_text() for file in target.iterdir())
+    assert sorted(file.name for file in target.parent.iterdir()) == ["runs.jsonl", "scores.parquet"]
+    text = (target.parent / "runs.jsonl").read_text() + str(read_export(target))
     assert not any(word in text for word in ("secret", "/somewhere", "node17"))
-    trace = json.loads((target / "summary.json").read_text())["trace"]["values"]
-    assert trace == {"mode": {"global": 10}}
+    assert read_export(target).summary["trace"]["values"] == {"mode": {"global": 10}}
 
 
 def test_keywords_of_one_word_are_text_too(tmp_path: Path) -> None:
@@ -82,7 +110,7 @@ def test_keywords_of_one_word_are_text_too(tmp_path: Path) -> None:
     traced = {"keywords": "Pixel", "query": "Pixel", "mode": "global"}
     rewrite(path, "retrievals.jsonl", lambda n, row: row.update(trace=traced))
     summarise(path)
-    kept = json.loads((export_run(path, tmp_path / "out") / "summary.json").read_text())["trace"]["values"]
+    kept = read_export(export_run(path, tmp_path / "out")).summary["trace"]["values"]
     assert kept == {"mode": {"global": 10}}
 
 
@@ -107,7 +135,7 @@ def test_runs_of_one_name_do_not_overwrite_each_other(
 
 
 def test_provenance_is_kept(tmp_path: Path) -> None:
-    record = json.loads((export_run(FakeRun().write(tmp_path / "runs"), tmp_path / "out") / "run.json").read_text())
+    record = read_export(export_run(FakeRun().write(tmp_path / "runs"), tmp_path / "out")).record
     for key in (
         "run_id",
         "experiment",
@@ -146,16 +174,16 @@ def test_only_complete_and_scored_runs(changes: dict[str, object], message: str,
 def test_exporting_twice_changes_nothing(tmp_path: Path) -> None:
     path = FakeRun().write(tmp_path / "runs")
     target = export_run(path, tmp_path / "out")
-    before = {file.name: file.read_bytes() for file in target.iterdir()}
+    before = {file.name: file.read_bytes() for file in target.parent.iterdir()}
     export_run(path, tmp_path / "out")
-    assert before == {file.name: file.read_bytes() for file in target.iterdir()}
+    assert before == {file.name: file.read_bytes() for file in target.parent.iterdir()}
     again = export_run(target, tmp_path / "again")
-    assert (again / "scores.jsonl").read_bytes() == before["scores.jsonl"]
+    assert (again.parent / "scores.parquet").read_bytes() == before["scores.parquet"]
 
 
 def test_a_loaders_notes_are_counted_where_they_quote_the_data(tmp_path: Path) -> None:
     unread = 'turns.jsonl: line 7: date "the day after the surgery"'
     notes = {"unread_dates": [unread], "per_pool": [3, 4], "pinned": True}
     target = export_run(FakeRun(notes=notes).write(tmp_path / "runs"), tmp_path / "summaries")
-    kept = json.loads((target / "run.json").read_text())["data"]["notes"]
+    kept = read_export(target).record["data"]["notes"]
     assert kept == {"unread_dates": 1, "per_pool": [3, 4], "pinned": True}

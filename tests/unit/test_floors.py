@@ -7,6 +7,7 @@ import pytest
 
 from eval.floors import PRESETS, floor_row, main, policies_of
 from eval.loaders.custom import CustomConfig
+from eval.runs.exports import exported_runs, read_export
 from eval.runs.records import ReferenceRecord
 from eval.scoring.answers import DECLINED, in_known_words
 from eval.scoring.protocols import load_protocol
@@ -78,11 +79,11 @@ def test_floors_of_the_sample_are_written_the_same_twice_and_hold_no_text(tmp_pa
     for name in ("a", "b"):
         assert main(["locomo_sample", "--out", str(tmp_path / name)]) == 0
     files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
-    assert len(files) == 9
+    assert len(files) == 2
     for file in files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
-    rows = (tmp_path / "a" / "floors" / "always_trap-locomo_sample" / "scores.jsonl").read_text().splitlines()
-    values = [value for row in rows for value in json.loads(row)["metrics"].values()]
+    rows = read_export(tmp_path / "a" / "floors" / "always_trap-locomo_sample").rows
+    values = [value for row in rows for value in row.metrics.values()]
     assert all(value is None or isinstance(value, float) for value in values)
 
 
@@ -97,9 +98,9 @@ def test_floors_of_ones_own_data_stand_beside_its_runs(
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
     out = tmp_path / "out"
     assert main([*(word.replace("HERE", str(tmp_path)) for word in asked), "--out", str(out)]) == 0
-    [folder] = (out / "floors").iterdir()
+    [folder] = exported_runs(out / "floors")
     assert folder.name.startswith("always_abstain-custom-") and str(folder) in capsys.readouterr().out
-    record = json.loads((folder / "run.json").read_text())
+    record = read_export(folder).record
     assert record["data"]["sha256"] == CustomConfig(data_dir=str(tmp_path)).load().sha256
     assert record["config"]["dataset"] == {"name": "custom"} and str(tmp_path) not in json.dumps(record)
 
@@ -164,8 +165,7 @@ def test_the_floor_of_longmemevals_sample_is_that_of_the_sample(tmp_path: Path) 
 
     assert main(["longmemeval_sample", "--reader", "longmemeval", "--out", str(tmp_path)]) == 0
     name = "always_abstain-longmemeval_sample"
-    for file in sorted((tmp_path / "floors" / name).iterdir()):
-        assert file.read_bytes() == (SUMMARIES / "floors" / name / file.name).read_bytes()
+    assert read_export(tmp_path / "floors" / name) == read_export(SUMMARIES / "floors" / name)
 
 
 @pytest.mark.real_data
@@ -178,8 +178,8 @@ def test_committed_floors_are_those_of_the_data(
     assert main(["hotpotqa20_clag", "--out", str(tmp_path)]) == 0
     from eval.runs.folders import SUMMARIES
 
-    for file in sorted((tmp_path / "floors").rglob("*.json*")):
-        assert file.read_bytes() == (SUMMARIES / "floors" / file.relative_to(tmp_path / "floors")).read_bytes()
+    for written in exported_runs(tmp_path / "floors"):
+        assert read_export(written) == read_export(SUMMARIES / "floors" / written.name)
 
 
 def test_a_readers_own_words_for_an_abstention_are_one() -> None:

@@ -137,7 +137,7 @@ def test_backbones_of_any_name_have_figures_of_their_own(tmp_path: Path) -> None
 
 def test_floors_are_cut_to_the_questions_of_a_group() -> None:
     found = {group.name: group for group in groups(read_runs([SUMMARIES])[0])}
-    group = found["locomo_clag_smollm2_135m_vllm_bf16_199_other_answer_prompts"]
+    group = found["locomo_qwen25_coder_05b_vllm_spaced_199"]
     assert [floor.memory for floor in group.floors] == ["always_abstain", "always_trap", "coin_flip"]
     assert {len(floor.rows) for floor in group.floors} == {199}
 
@@ -204,7 +204,7 @@ def test_no_front_passes_through_references_or_overlapping_intervals() -> None:
     (front,) = _front(apart)
     assert list(front.values) == [1.0, 2.0]
     assert _front([(1.0, Point(10, 5, 15)), (2.0, Point(12, 8, 16))]) == []
-    summaries = [run for run in read_runs([SUMMARIES])[0] if run.backbone == "smollm2_135m_vllm_bf16"]
+    summaries = [run for run in read_runs([SUMMARIES])[0] if run.backbone == "qwen25_coder_05b_vllm_spaced"]
     for group in groups(summaries):
         pareto = own_sheets(group, load_protocol("clag"))[0]
         origins = {curve.label: curve.origin for panel in pareto.panels for curve in panel.curves}

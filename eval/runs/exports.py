@@ -1,0 +1,198 @@
+"""Exported runs: a folder for each experiment, with the scores of its runs as Parquet and a line of JSON for each run.
+
+``results/summaries/<experiment>/scores.parquet`` has a row for each question of each run, in the order of the runs and
+of their questions: the run's name, ``question_id``, ``conversation_id``, ``category``, ``kind`` and a column for each
+metric (64 bits; NaN where there was nothing to score, null where the metric was not computed). ``runs.jsonl`` has the
+records of the runs. An exported run is addressed as ``<folder>/<name>``, as if it were a folder of its own.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from eval.runs.files import write_atomic
+from memsys.errors import RunDirectoryError
+
+RUNS_FILE, SCORES_FILE = "runs.jsonl", "scores.parquet"
+#: Columns that are no metric.
+_ABOUT = ("run", "question_id", "conversation_id", "category", "kind")
+_NAN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedRow:
+    """Scores of one question, as :class:`eval.scoring.rows.ScoreRow` takes them."""
+
+    question_id: str
+    conversation_id: str
+    category: int
+    kind: str
+    metrics: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedRun:
+    """An exported run.
+
+    Attributes:
+        record: reduced ``run.json``.
+        meta: ``scores_meta.json``.
+        summary: ``summary.json``; empty where the run has none.
+        rows: scores of its questions.
+    """
+
+    record: Mapping[str, Any]
+    meta: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    rows: Sequence[ExportedRow]
+
+
+def is_export(folder: Path) -> bool:
+    """Whether a folder holds exported runs."""
+    return (folder / RUNS_FILE).is_file()
+
+
+def is_exported_run(path: Path) -> bool:
+    """Whether a path addresses an exported run."""
+    return is_export(path.parent) and path.name in _records(path.parent)
+
+
+def exported_runs(folder: Path) -> list[Path]:
+    """Addresses of the exported runs of a folder, sorted.
+
+    Raises:
+        RunDirectoryError: a file is damaged.
+    """
+    return sorted(folder / name for name in _records(folder))
+
+
+def read_record(path: Path) -> Mapping[str, Any]:
+    """Return the record of an exported run.
+
+    Raises:
+        RunDirectoryError: a file is damaged.
+    """
+    record: Mapping[str, Any] = _records(path.parent)[path.name]["record"]
+    return record
+
+
+def read_export(path: Path) -> ExportedRun:
+    """Return an exported run.
+
+    Raises:
+        RunDirectoryError: a file is damaged.
+    """
+    entry = _records(path.parent)[path.name]
+    rows = _scores(path.parent).get(path.name, [])
+    return ExportedRun(entry["record"], entry["meta"], entry["summary"], rows)
+
+
+def write_export(path: Path, run: ExportedRun) -> None:
+    """Write an exported run beside the others of its folder; one of its name is replaced.
+
+    Raises:
+        RunDirectoryError: the disk is full, or a file of the folder is damaged.
+    """
+    folder = path.parent
+    runs = {each.name: read_export(each) for each in exported_runs(folder)} if is_export(folder) else {}
+    write_exports(folder, {**runs, path.name: run})
+
+
+def write_exports(folder: Path, runs: Mapping[str, ExportedRun]) -> None:
+    """Write all runs of a folder, by name.
+
+    Raises:
+        RunDirectoryError: the disk is full.
+    """
+    ordered = sorted(runs.items())
+    lines = (
+        json.dumps({"run": name, "record": run.record, "meta": run.meta, "summary": run.summary}, **_COMPACT)
+        for name, run in ordered
+    )
+    write_atomic(folder / SCORES_FILE, _parquet((name, row) for name, run in ordered for row in run.rows))
+    write_atomic(folder / RUNS_FILE, "".join(f"{line}\n" for line in lines).encode())
+
+
+_COMPACT: Mapping[str, Any] = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
+
+
+def _parquet(rows: Iterable[tuple[str, ExportedRow]]) -> bytes:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    found = list(rows)
+    names = sorted({metric for _, row in found for metric in row.metrics})
+    columns: dict[str, Any] = {
+        "run": pa.array([run for run, _ in found], pa.string()),
+        **{key: pa.array([getattr(row, key) for _, row in found], pa.string()) for key in _ABOUT[1:3]},
+        "category": pa.array([row.category for _, row in found], pa.int64()),
+        "kind": pa.array([row.kind for _, row in found], pa.string()),
+    }
+    for name in names:
+        values = [_stored(row.metrics[name]) if name in row.metrics else None for _, row in found]
+        columns[name] = pa.array(values, pa.float64(), from_pandas=False)
+    buffer = BytesIO()
+    parquet.write_table(pa.table(columns), buffer, compression="zstd", compression_level=19)
+    return buffer.getvalue()
+
+
+def _stored(value: float | None) -> float:
+    return _NAN if value is None else float(value)
+
+
+def _records(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Lines of ``runs.jsonl`` by the name of the run."""
+    return _read_records(folder / RUNS_FILE, _state(folder / RUNS_FILE))
+
+
+def _scores(folder: Path) -> Mapping[str, Sequence[ExportedRow]]:
+    """Rows of ``scores.parquet`` by the name of the run."""
+    return _read_scores(folder / SCORES_FILE, _state(folder / SCORES_FILE))
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    """What changes with each writing of a file."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise RunDirectoryError(f"{path} cannot be read ({error.strerror}); restore it") from error
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+@lru_cache(maxsize=64)
+def _read_records(path: Path, _written: tuple[int, int, int]) -> Mapping[str, Mapping[str, Any]]:
+    try:
+        entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        if not entries:
+            raise ValueError("it is empty")
+        return {entry["run"]: {key: entry[key] for key in ("record", "meta", "summary")} for entry in entries}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise RunDirectoryError(f"{path} is damaged ({' '.join(str(error).split())[:100]}); restore it") from error
+
+
+@lru_cache(maxsize=64)
+def _read_scores(path: Path, _written: tuple[int, int, int]) -> Mapping[str, Sequence[ExportedRow]]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path)
+        about = [table.column(name).to_pylist() for name in _ABOUT]
+        metrics = {name: table.column(name).to_pylist() for name in table.column_names if name not in _ABOUT}
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise RunDirectoryError(f"{path} is damaged ({' '.join(str(error).split())[:100]}); restore it") from error
+    rows = (_row(about, metrics, number) for number in range(table.num_rows))
+    return {run: [row for _, row in found] for run, found in groupby(rows, key=lambda pair: pair[0])}
+
+
+def _row(about: Sequence[Sequence[Any]], metrics: Mapping[str, Sequence[float | None]], number: int) -> Any:
+    """A run's name and a row of it."""
+    run, question, conversation, category, kind = (column[number] for column in about)
+    values = ((name, column[number]) for name, column in metrics.items())
+    own = {name: None if value != value else value for name, value in values if value is not None}
+    return run, ExportedRow(question, conversation, category, kind, own)
