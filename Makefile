@@ -58,7 +58,7 @@ check: lint types contracts  ## lint, types and import contracts
 
 tables: env  ## regenerate results/tables and the tables of docs/results.md from results/summaries, results/runs and results/printed
 	$(PY) -m eval.tables
-	$(PY) -m eval.tables.results_page
+	$(PY) -m eval.funnel.results_page
 	$(PY) -m eval.lens results/summaries --out results/tables/lens.md
 
 figures: env  ## draw results/figures: the papers' and our own, and the tables of docs/scale.md

@@ -1,4 +1,4 @@
-"""The tables of docs/results.md, from the exported runs: ``python -m eval.tables.results_page``.
+"""The tables of docs/results.md, from the exported runs: ``python -m eval.funnel.results_page``.
 
 Each table lies between two marks, ``<!-- results: NAME -->`` and ``<!-- end: NAME -->``; ``results_page.yaml`` says
 which runs it shows.
@@ -76,7 +76,7 @@ def _name(run: StoredRun) -> str:
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the tables into docs/results.md."""
-    argparse.ArgumentParser(prog="python -m eval.tables.results_page", description=main.__doc__).parse_args(arguments)
+    argparse.ArgumentParser(prog="python -m eval.funnel.results_page", description=main.__doc__).parse_args(arguments)
     write_atomic(PAGE, with_tables(PAGE.read_text(encoding="utf-8")).encode())
     return 0
 
