@@ -116,6 +116,7 @@ class BertScorer:
 
         self._name = model
         self._batch_size = batch_size
+        self.cut = 0  # texts of which the model read only the beginning
         self._tokenizer = _load(AutoTokenizer.from_pretrained, model, "BERTScore")
         self._model = _load(AutoModel.from_pretrained, model, "BERTScore").eval()
         # Package bert_score lets the first word of byte-level BPE models look like any other: after a blank. Under
@@ -164,6 +165,7 @@ class BertScorer:
             lengths = batch["attention_mask"].sum(dim=1).tolist()
             for row, (index, length) in enumerate(zip(chosen, lengths, strict=True)):
                 vectors[index] = states[row, :length].numpy()
+                self.cut += length >= limit and len(self._tokenizer(self._prefix + texts[index])["input_ids"]) > limit
         return [vectors[index] for index in range(len(texts))]
 
     def fingerprint(self) -> Mapping[str, Json]:

@@ -27,6 +27,7 @@ from eval.running.loading import Loading, report_when_loaded
 from eval.running.models import (
     backbone_traffic,
     booked,
+    counting_cut_texts,
     embedder_for,
     load_models,
     make_resources,
@@ -173,7 +174,8 @@ async def _run(
         if backbone is not None:
             backbone.on_adapted(partial(_note_adaptation, record, directory))
         resources = make_resources(plan, backbone, record.prompts, loading, loaded, paid)
-        resources = replace(resources, save_prompts=partial(directory.save, record))
+        counted = counting_cut_texts(plan, resources.embedder, partial(_note_cut_texts, record))
+        resources = replace(resources, embedder=counted, save_prompts=partial(directory.save, record))
         shown = DisplayState(
             title=f"{plan.memory.name} on {plan.dataset.name}",
             traffic=backbone_traffic(backbone),
@@ -184,6 +186,10 @@ async def _run(
         if meters.excess:
             say(meters.excess, style="yellow")
         return complete
+
+
+def _note_cut_texts(record: RunRecord, count: int) -> None:
+    record.cut_texts = max(record.cut_texts, count)
 
 
 def _note_adaptation(record: RunRecord, directory: RunDirectory, adaptation: Adaptation) -> None:

@@ -17,9 +17,13 @@ from eval.running.plan import Plan
 from eval.running.progress import TrafficSince
 from eval.running.runner import RunResources
 from eval.runs.rundir import CallFolder, RunDirectory
-from memsys.embedding.contract import Embedder, KeepsVectors, LoadsModel, PaidPerToken
+from memsys.embedding.contract import CutsIntoWindows, Embedder, KeepsVectors, LoadsModel, PaidPerToken
+from memsys.embedding.cut_texts import CutTextCounter
 from memsys.llm.config import BackboneConfig
 from memsys.llm.none import NoBackbone
+
+#: Word pieces that begin and end a text.
+_SPECIAL_PIECES = 2
 
 
 async def load_models(
@@ -144,6 +148,20 @@ def booked(embedder: Embedder, directory: RunDirectory, meters: RunMeters) -> Em
 
 
 _EMBEDDERS: dict[str, Embedder] = {}
+
+
+def counting_cut_texts(plan: Plan, embedder: Embedder, note: Callable[[int], None]) -> Embedder:
+    """Return the embedder that counts the texts which are longer than its window, if it has one and can tell.
+
+    Args:
+        plan: of the run.
+        embedder: of the run.
+        note: called with the number of such texts whenever it grows.
+    """
+    window = getattr(plan.embedder, "max_word_pieces", None) or getattr(plan.embedder, "max_chars", None)
+    if window is None or not isinstance(embedder_for(plan), CutsIntoWindows):
+        return embedder
+    return CutTextCounter(embedder, max(0, window - _SPECIAL_PIECES), note)
 
 
 def embedder_for(plan: Plan) -> Embedder:

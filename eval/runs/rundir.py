@@ -120,6 +120,7 @@ class RunDirectory(CallFolder):
             record.started, record.prompts = stored["started"], dict(stored["prompts"])
             record.resumed = stored["resumed"] + 1
             record.earlier_code = _earlier_code(stored, record)
+            record.cut_texts = stored.get("cut_texts") or 0
             record.adaptations = list(stored.get("adaptations") or [])
             record.memory_code = stored.get("memory_code")  # of its beginning, known or not
         self.save(record)

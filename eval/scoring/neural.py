@@ -10,6 +10,9 @@ from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.answers import gold_answers, references_of
 from eval.scoring.rows import Scores, ScoringConfig
 
+#: Beside the fingerprints: texts of which BERTScore's model read only the beginning.
+BERTSCORE_CUT = "bertscore_cut"
+
 
 def neural_scores(
     answered: Sequence[tuple[AnswerRecord, ReferenceRecord]], metrics: Sequence[Metric], config: ScoringConfig
@@ -22,7 +25,8 @@ def neural_scores(
         config: names the models.
 
     Returns:
-        Scores by question id, and fingerprints of the models that ran.
+        Scores by question id, and fingerprints of the models that ran; beside them :data:`BERTSCORE_CUT`, where there
+        are such texts.
 
     Raises:
         ScoringError: a model is missing.
@@ -42,6 +46,8 @@ def neural_scores(
         models["bertscore"] = scorer.fingerprint()
         for question_id, scores in _bert_scores(scorer, pairs).items():
             found[question_id] |= {name: value for name, value in scores.items() if name in names}
+        if scorer.cut:
+            models[BERTSCORE_CUT] = scorer.cut
     ordered = [pair for pair in answered if pair[1].extra.get(ORDERED_ITEMS)]
     orders = names.intersection(SEMANTIC_ORDER_METRICS) if ordered else set()
     if "sbert" in names or orders:

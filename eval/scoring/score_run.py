@@ -29,7 +29,7 @@ from eval.runs.stored import (
 )
 from eval.scoring.answers import answer_scores, corrected_scores, gold_answers
 from eval.scoring.kept import kept_scores
-from eval.scoring.neural import neural_scores
+from eval.scoring.neural import BERTSCORE_CUT, neural_scores
 from eval.scoring.retrievals import memory_scores, retrieval_scores
 from eval.scoring.rows import SCORES, SCORES_META, STORED_DECIMALS, ScoreRow, Scores, ScoringConfig, checksums
 from eval.scoring.splitting import advice, unsplit_answers, with_mixed
@@ -88,6 +88,7 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
         logger.warning("%s: %s", run_dir.name, advice(unsplit, len(golds)))
     answered = [(item.text, item.reference) for item in items if item.outcome and _counting(config, item) != "left_out"]
     neural, models = neural_scores(answered, metrics, config) if answered else ({}, {})
+    cut = {BERTSCORE_CUT: count} if (count := models.pop(BERTSCORE_CUT, 0)) else {}
     scoring = _Scoring(metrics, config, neural, StoredTurns(run_dir), load_updates(run_dir), _corrections(run_dir))
     rows = [scoring.row(item) for item in items]
     kept = kept_scores(run_dir, before, {name for row in rows for name in row.metrics}, config, models)
@@ -105,6 +106,7 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
         "counts": counts,
         "inputs": before,
         **({"unsplit": unsplit} if unsplit else {}),
+        **cut,
     }
     lines = [json.dumps(asdict(row), ensure_ascii=False, sort_keys=True).encode() + b"\n" for row in rows]
     write_atomic(run_dir / SCORES, b"".join(lines))

@@ -7,6 +7,7 @@ themselves would score as answers); ``latency`` (measured questions alone, else 
 ``cost``; ``context``; ``analysis`` (how many blocks and tokens cover the answers' words, and how many of these words
 blocks hold); ``memory`` (sizes and statistics over conversations); ``storage`` (entries of the memories, counted from
 their snapshots, see :func:`eval.scoring.storage.storage`); ``trace`` (retrieval diagnostics over questions);
+``cut_texts`` (texts that an embedder or BERTScore's model read in part, where there are any);
 ``judges`` (what judges said, and how they did on answers whose grade is known). ``calls``, ``cost`` and ``memory`` are
 null for answers that were recorded elsewhere (:mod:`eval.recorded`).
 """
@@ -28,6 +29,7 @@ from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, RetrievalRecord
 from eval.runs.rows import ledger
+from eval.runs.run_json import read_record
 from eval.runs.stored import (
     is_recorded,
     load_answers,
@@ -42,6 +44,7 @@ from eval.scoring.answers import gold_answers, score_answer
 from eval.scoring.call_costs import calls_by_role, cost_per_unit, embedded_tokens
 from eval.scoring.latency import latency
 from eval.scoring.memory_statistics import memory_statistics, trace_statistics
+from eval.scoring.neural import BERTSCORE_CUT
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.scoring.rows import SCORES_META, STORED_DECIMALS, ScoreRow, load_scores
 from eval.scoring.shown import SHOWN_CHARS
@@ -84,6 +87,7 @@ def summarise(run_dir: Path) -> Json:
         "calls": None if recorded else calls_by_role(calls),
         "cost": None if recorded else cost_per_unit(calls, len(answers) or len(retrievals), len(conversations)),
         **_embeddings(run_dir),
+        **_cut_texts(run_dir, meta),
         "context": {name: described(row.metrics.get(name) for row in rows) for name in _CONTEXT_METRICS},
         "analysis": _analysis(run_dir, retrievals),
         "memory": None if recorded else memory_statistics(conversations),
@@ -121,6 +125,13 @@ def _embeddings(run_dir: Path) -> dict[str, Json]:
     """Tokens that an embedder was paid for, by phase; nothing for a run whose embedder is not paid by the token."""
     path = run_dir / EMBEDDINGS
     return {"embeddings": embedded_tokens(ledger(path, EmbeddingRecord))} if path.is_file() else {}
+
+
+def _cut_texts(run_dir: Path, meta: Json) -> dict[str, Json]:
+    """Texts of which an embedder or BERTScore's model read only the beginning; nothing where there are none."""
+    counts = {"embedded": (read_record(run_dir) or {}).get("cut_texts"), "bertscore": meta.get(BERTSCORE_CUT)}
+    found = {name: count for name, count in counts.items() if count}
+    return {"cut_texts": found} if found else {}
 
 
 def _counts(run_dir: Path, rows: Sequence[ScoreRow], answers: Iterable[AnswerRecord], counts: Json) -> Json:
