@@ -4,7 +4,7 @@
 
 * :func:`open_memory`, :func:`open_async_memory`: run one memory over one's own conversation,
 * :func:`endpoint`: settings of a model behind any server that speaks the OpenAI protocol,
-* :func:`load_run`: read the record of a run.
+* :func:`load_run`: read the record of a run; :func:`load_results`: the scores of many runs as a data frame.
 
 This package is the library: vocabulary, memory protocol, backbone client, embedding, indexes and the papers' memory
 systems. It does not import the harness; the functions above live in the package ``eval``, which knows the
@@ -24,6 +24,7 @@ _OF_THE_HARNESS = {
     "Memory": "eval.api",
     "Run": "eval.runs.record",
     "endpoint": "eval.api",
+    "load_results": "eval.api",
     "load_run": "eval.runs.record",
     "open_async_memory": "eval.api",
     "open_memory": "eval.api",
@@ -41,6 +42,7 @@ __all__ = [
     "Run",
     "Turn",
     "endpoint",
+    "load_results",
     "load_run",
     "open_async_memory",
     "open_memory",

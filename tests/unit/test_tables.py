@@ -711,7 +711,8 @@ def test_runs_that_stand_nowhere_are_named(tmp_path: Path) -> None:
         "data set locomo_sample is in no table of CLAG",
         "reader locomo is not CLAG's (clag)",
     ]
-    assert [run.reason for run in skipped] == ["not complete (incomplete); the same command resumes it"]
+    (reason,) = [run.reason for run in skipped]
+    assert reason.startswith("not complete (incomplete); the same command resumes it, or `memsys settle ")
 
 
 def test_stale_scores_are_left_out_with_the_command_to_run(tmp_path: Path) -> None:
