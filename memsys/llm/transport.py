@@ -21,7 +21,7 @@ import aiohttp
 from memsys.credentials import MASK, bearer, redacted
 from memsys.endpoint_urls import asked_address
 from memsys.errors import BackboneError
-from memsys.http_bodies import ACCEPTED, BodyError, BoundedBody
+from memsys.http_bodies import ACCEPTED, BodyError, BodyTooLargeError, BoundedBody
 from memsys.llm.config import BackboneConfig
 from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Endpoint, Engine, OtherServerError
@@ -185,8 +185,6 @@ class Transport:
         begun = perf_counter()
         try:
             response, text = await self._exchange(url, data, headers, proxy, largest)
-        except BodyError as error:
-            raise MalformedReplyError(str(error)) from error
         except aiohttp.ConnectionTimeoutError as error:
             raise _ConnectionLostError(f"no connection within {_CONNECT_SECONDS:.0f} s{through}") from error
         except TimeoutError as error:
@@ -216,10 +214,15 @@ class Transport:
         async with self._session.post(
             url, data=data, headers=headers, allow_redirects=False, proxy=address
         ) as response:
-            body = BoundedBody(response.headers, largest, "backbone.max_reply_bytes")
-            async for piece in response.content.iter_chunked(_PIECE):
-                body.add(piece)
-            return response, body.whole()
+            try:
+                body = BoundedBody(response.headers, largest, "backbone.max_reply_bytes")
+                async for piece in response.content.iter_chunked(_PIECE):
+                    body.add(piece)
+                return response, body.whole()
+            except BodyTooLargeError as error:
+                raise MalformedReplyError(str(error)) from error
+            except BodyError as error:  # damaged on the way, as where a connection broke
+                raise _ConnectionLostError(str(error)) from error
 
     async def _after_failure(self, failure: Exception, endpoint: Endpoint, retries: int, known: int) -> None:
         """Look after the server and wait, or give up."""
