@@ -7,6 +7,7 @@ them into FOLDER/questions.jsonl. --one-memory makes all chats the sessions of o
 """
 
 import argparse
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import get_args
@@ -19,9 +20,12 @@ from eval.loaders.custom_files import QUESTIONS, TURNS, write_custom
 from eval.loaders.exports.chats import DateOrder, Export, Options
 from eval.loaders.exports.formats import FORMATS, counted, read_export
 from eval.loaders.exports.samples import as_conversations, as_one_memory, distinct
+from eval.loaders.exports.table import FIELDS
 from memsys.errors import ConfigError, DataError
 from memsys.vocabulary import Sample
 
+#: The comma before another field; others belong to the name of a column.
+_NEXT_FIELD = re.compile(rf",\s*(?=(?:{'|'.join(FIELDS)})=)")
 #: New ids of chats that one message names.
 _NAMED = 5
 
@@ -68,8 +72,8 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _columns(words: Iterable[str]) -> dict[str, str]:
-    """Field of a turn -> column, from ``FIELD=COLUMN``."""
-    pairs = [word.partition("=") for word in words]
+    """Field of a turn -> column, from ``FIELD=COLUMN``, several of which may stand in one word with commas."""
+    pairs = [one.partition("=") for word in words for one in _NEXT_FIELD.split(word)]
     if wrong := [field + sign + column for field, sign, column in pairs if not (field and sign and column)]:
         raise ConfigError(f"--map {wrong[0]}: write FIELD=COLUMN, as --map text=body speaker=author")
     return {field: column for field, _, column in pairs}

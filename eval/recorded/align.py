@@ -131,15 +131,26 @@ def _settle(number: int, row: Recorded, index: "_Index", found: Alignment, place
 
 
 def _first_free(answered: Sequence[Recorded], index: "_Index", found: Alignment, places: dict[int, int]) -> None:
-    """Give ambiguous rows the questions of their text in the order of the data set."""
-    numbers = {id(row): number for number, row in enumerate(answered)}
-    for row in found.ambiguous:
+    """Give ambiguous rows questions of their text: the first one between those of their neighbours, or of all."""
+    ambiguous = {id(row) for row in found.ambiguous}
+    for number, row in enumerate(answered):
+        if id(row) not in ambiguous:
+            continue
         free = index.narrowed(row, index.candidates(row))
+        before, after = _neighbours(number, places)
+        between = [place for place in free if before < place and (after is None or place < after)]
         if free:
-            places[numbers[id(row)]] = index.take(free[0])
+            places[number] = index.take((between or free)[0])
         else:
             found.repeated.append(row)
     found.ambiguous = []
+
+
+def _neighbours(number: int, places: Mapping[int, int]) -> tuple[int, int | None]:
+    """Return the places of the nearest aligned rows before and behind a row; -1 and ``None`` where there is none."""
+    taken = sorted(places)
+    at = bisect(taken, number)
+    return places[taken[at - 1]] if at else -1, places[taken[at]] if at < len(taken) else None
 
 
 def _refuse_order(found: Alignment) -> None:
@@ -250,13 +261,9 @@ def _by_order(
     one has an id alone, which is none of the data set's.
     """
     contradicting = {id(row) for row in found.contradicting}  # the text of each is that of a question elsewhere
-    taken = sorted(places)
-    gaps: dict[tuple[int, int], list[Recorded]] = defaultdict(list)
+    gaps: dict[tuple[int, int | None], list[Recorded]] = defaultdict(list)
     for number, row in left:
-        at = bisect(taken, number)
-        before = places[taken[at - 1]] if at else -1
-        after = places[taken[at]] if at < len(taken) else len(questions)
-        gaps[before, after].append(row)
+        gaps[_neighbours(number, places)].append(row)
     for (before, after), rows in gaps.items():
         wanted = [row.category for row in rows]
         free = [one for one in questions[before + 1 : after] if one.question_id not in found.rows]

@@ -225,6 +225,7 @@ def test_columns_of_a_table_are_named(tmp_path: Path, capsys: pytest.CaptureFixt
         ("hall", "2024-05-04", "Ben", "My sister moved to Oslo"),
     ]
     assert "left out: messages without text (1)" in capsys.readouterr().out
+    assert _convert(tmp_path / "commas", "table", SAMPLES / "table.csv", "--map", ",".join(COLUMNS)) == rows
     (tmp_path / "a.jsonl").write_text('{"text": "x", "speaker": 7}\n{"text": "y", "speaker": null}\n')
     rows = _convert(tmp_path / "lines", "table", tmp_path / "a.jsonl")
     assert [(row["conversation"], row.get("speaker")) for row in rows] == [("a", "7"), ("a", None)]

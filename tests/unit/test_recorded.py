@@ -378,7 +378,7 @@ def test_gold_is_held_against_the_data_by_alternatives(tmp_path: Path) -> None:
     assert {name: row.gold for name, row in imported.alignment.rows.items()} == {
         "c1:q0": ("Dan", "Daniel"),
         "c0:q1": ("robert", "BOB"),
-        "c0:q0": ("Eve", "Eva"),
+        "c0:q2": ("Eve", "Eva"),
     }
     assert imported.counts()["gold_differs"] == 1
 

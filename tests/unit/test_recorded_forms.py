@@ -97,6 +97,14 @@ def test_one_text_of_several_questions_is_decided_by_gold_or_refused(
     assert "neither conversation, gold nor category decides: 2 " in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_text_of_several_questions_is_taken_between_its_neighbours(tmp_path: Path) -> None:
+    texts = ("Who sings?", "Who cooks?", "Who sings?", "Who runs?")
+    rows = [{"question": text, "prediction": text} for text in ("Who cooks?", "Who sings?", "Who runs?")]
+    assert _run(tmp_path, json.dumps(rows), texts=texts) == 2
+    assert _run(tmp_path, json.dumps(rows), "--by-order", texts=texts) == 0
+    assert set(_answers(tmp_path)) == {"q2", "q3", "q4"}
+
+
 LINES = '{"question_id": "q1", "hypothesis": "Pixel"}\n{"question_id": "q2", "hypothesis": "Oslo"}\n'
 
 

@@ -13,7 +13,8 @@ from eval.loaders.jsonfile import JsonNode
 FILES = r"(^|/)conversations(-\d+)?\.json$"
 _SPEAKERS = ("user", "assistant")
 _TO_EVERYBODY = "all"
-_HIDDEN = "is_visually_hidden_from_conversation"
+#: Marks of what the page does not show, and of instructions that stand for every chat.
+_HIDDEN = ("is_visually_hidden_from_conversation", "is_user_system_message")
 #: A mark of the page's own, as ``cite``, and what belongs to it, between characters of private use.
 _MARK = re.compile("([ \t]*)\ue200(\\w+)(?:\ue202([^\ue200\ue201]*))?\ue201")
 #: Characters that mark a span of text, and the marks of older exports, such as 【4:0†source】.
@@ -54,9 +55,10 @@ def _said(message: JsonNode, left_out: Counter[str]) -> Message | None:
     speaker = message.get("author").get("role").text()
     content = message.get("content")
     reason = _why_unseen(message, speaker)
-    parts = content.find("parts")
+    parts = content.get("parts") if has(content, "parts") else None
     if not reason and parts is None:
-        reason = f"messages of thoughts, code and tools ({plain(content, 'content_type') or 'other'})"
+        kind = plain(content, "content_type") if has(content) else ""
+        reason = f"messages of thoughts, code and tools ({kind or 'other'})"
     if reason or parts is None:
         left_out[reason] += 1
         return None
@@ -66,7 +68,7 @@ def _said(message: JsonNode, left_out: Counter[str]) -> Message | None:
 
 def _why_unseen(message: JsonNode, speaker: str) -> str:
     metadata = message.find("metadata")
-    if metadata and has(metadata, _HIDDEN) and metadata.get(_HIDDEN).value is True:
+    if metadata and any(has(metadata, mark) and metadata.get(mark).value is True for mark in _HIDDEN):
         return "hidden messages"
     if (plain(message, "recipient") or _TO_EVERYBODY) != _TO_EVERYBODY:
         return "calls of tools"

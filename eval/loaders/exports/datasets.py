@@ -5,7 +5,7 @@ from collections.abc import Set
 from dataclasses import replace
 from pathlib import Path
 
-from eval.loaders.exports.chats import Export, Options
+from eval.loaders.exports.chats import WITHOUT_TEXT, Export, Options
 from eval.loaders.exports.json_chats import chat_nodes
 from eval.loaders.locomo import read_locomo
 from eval.loaders.longmemeval import read_sample
@@ -24,7 +24,9 @@ def longmemeval(source: Path, options: Options) -> Export:
 
 def _without_blank(samples: list[Sample]) -> Export:
     """Leave out turns in which nothing is said, which no data set of one's own may have; and their ids as evidence."""
-    return Export(samples=[_said(sample) for sample in samples])
+    said = [_said(sample) for sample in samples]
+    turns = [sum(len(sample.conversation.turns) for sample in some) for some in (samples, said)]
+    return Export(samples=said, left_out=Counter({WITHOUT_TEXT: turns[0] - turns[1]}))
 
 
 def _said(sample: Sample) -> Sample:
