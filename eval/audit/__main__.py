@@ -148,7 +148,7 @@ def _tables(runs: "Sequence[ScoredRun]", cache: Path) -> "Mapping[str, Sequence[
         "pairs": [
             row
             for metric in (config.lead, JUDGE)
-            for row in paired_tests([run for run in honest if run.entry.dataset == "locomo"], config, metric)
+            for row in paired_tests([run for run in honest if run.entry.dataset == "locomo"], metric)
         ],
         "headlines": field.headlines(runs),
         "orderings": field.orderings(runs, board),

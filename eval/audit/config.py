@@ -17,14 +17,12 @@ class AuditConfig:
 
     Attributes:
         metrics: definitions, the first one leads.
-        resamples: of each bootstrap.
         people: entry of the catalogue with labels by people.
         wrong: entry whose answers are wrong on purpose.
         shared: least number of equal answers that a judge is compared with people on.
     """
 
     metrics: Sequence[str]
-    resamples: int
     people: str
     wrong: str
     shared: int
@@ -33,8 +31,6 @@ class AuditConfig:
         for name in self.metrics:
             if not find_metric(name).lexical:
                 raise ConfigError(f"{FILE}: metrics: {name} needs a model or retrievals; the audit takes texts alone")
-        if self.resamples < 100:
-            raise ConfigError(f"{FILE}: resamples={self.resamples}; it must be at least 100")
 
     @property
     def lead(self) -> str:

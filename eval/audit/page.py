@@ -217,8 +217,8 @@ def _people(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     worst = min(rows, key=lambda row: _number(row, "accuracy_held_out"))
     return [
         f"**Metrics and people**: {METRIC_NAMES[str(best['metric'])]} agrees best with people "
-        f"({_one(best['accuracy_held_out'])} % of {best['answers']} answers, kappa {short(best['kappa'])}; calling "
-        f"all by one label: {_one(best['always_one_label'])} %), {METRIC_NAMES[str(worst['metric'])]} least "
+        f"({_one(best['accuracy_held_out'])} % of {best['answers']} answers, kappa {short(best['kappa_held_out'])}; "
+        f"calling all by one label: {_one(best['always_one_label'])} %), {METRIC_NAMES[str(worst['metric'])]} least "
         f"({_one(worst['accuracy_held_out'])} %). No metric of words is right on more than that."
     ]
 

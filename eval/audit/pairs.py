@@ -6,7 +6,6 @@ from itertools import combinations
 
 import numpy as np
 
-from eval.audit.config import AuditConfig
 from eval.audit.field import Row
 from eval.audit.readings import JUDGE, RunReading, applies, values
 from eval.audit.scores import AnsweredQuestion, ScoredRun
@@ -17,11 +16,11 @@ from eval.scoring.paired import compare_paired
 LEAST_SHARED = 100
 
 
-def paired_tests(runs: Sequence[ScoredRun], config: AuditConfig, metric: str) -> list[Row]:
+def paired_tests(runs: Sequence[ScoredRun], metric: str) -> list[Row]:
     """Every two runs on their common questions under one metric; of verdicts, every two of one publisher's judge.
 
-    The tests stand alone. Holm's correction over a thousand pairs, with ten conversations, would confirm nothing: the
-    least p of so few is 2 in 1,024.
+    The tests explore and are not corrected, as the name of their column says. Holm's correction over a thousand pairs,
+    with ten conversations, would confirm nothing: the least p of so few is 2 in 1,024.
     """
     reading = RunReading(metric, "printed", "question")
     scored = {run.entry.name: list(values(run.answers, reading)) for run in runs if applies(run, reading)}
@@ -33,7 +32,7 @@ def paired_tests(runs: Sequence[ScoredRun], config: AuditConfig, metric: str) ->
         differences = aligned.differences(one, two)
         if len(differences.values) < LEAST_SHARED:
             continue
-        result = compare_paired(differences, MeanRule(), resamples=config.resamples)
+        result = compare_paired(differences, MeanRule())
         found.append(
             {
                 "metric": metric,
@@ -44,7 +43,8 @@ def paired_tests(runs: Sequence[ScoredRun], config: AuditConfig, metric: str) ->
                 "low": None if result.interval is None else 100 * result.interval.low,
                 "high": None if result.interval is None else 100 * result.interval.high,
                 "interval_by": None if result.interval is None else result.interval.by,
-                "p": result.p_value,
+                "p_uncorrected": result.p_value,
+                "p_error": result.p_error,
                 "wins": result.wins,
                 "ties": result.ties,
                 "losses": result.losses,

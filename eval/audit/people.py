@@ -65,11 +65,11 @@ def _labelled(answers: Iterable[AnsweredQuestion], metric: str) -> Labelled | No
 def agreement(labelled: Labelled) -> Row:
     """Agreement and kappa at a held-out threshold, area under the ROC curve, Kendall's tau-b, with 95 % intervals.
 
-    ``threshold`` and ``accuracy`` are those of the threshold with the highest accuracy on all of these answers, which
-    flatters. ``accuracy_held_out`` and ``kappa`` take for each conversation the threshold that is best on the others;
-    they are NaN with one conversation. Intervals are of a jackknife over conversations at these calls, with Student's t
-    and one degree of freedom less than there are conversations; over ten of them a bootstrap's are too short
-    (``results/audit/coverage.md``).
+    What is named ``in_sample`` is of the threshold with the highest accuracy on all of these answers, which flatters.
+    What is named ``held_out`` takes for each conversation the threshold that is best on the others; it is NaN with one
+    conversation. Area and tau-b need no threshold. Intervals are of a jackknife over conversations at these calls, with
+    Student's t and one degree of freedom less than there are conversations; over ten of them a bootstrap's are too
+    short (``results/audit/coverage.md``).
     """
     right = labelled.right
     threshold = best_threshold(labelled.values, right)
@@ -83,11 +83,11 @@ def agreement(labelled: Labelled) -> Row:
     return {
         "answers": len(right),
         "right": 100 * float(right.mean()),
-        "threshold": float(threshold),
-        "accuracy": 100 * float(((labelled.values >= threshold) == right).mean()),
+        "threshold_in_sample": float(threshold),
+        "accuracy_in_sample": 100 * float(((labelled.values >= threshold) == right).mean()),
         **_with_interval("accuracy_held_out", 100 * accuracy),
         "always_one_label": 100 * max(float(right.mean()), 1 - float(right.mean())),
-        **_with_interval("kappa", kappa),
+        **_with_interval("kappa_held_out", kappa),
         **_with_interval("auc", auc),
         **_with_interval("tau", tau),
     }

@@ -9,11 +9,13 @@ from eval.compare.rows import SystemRow
 from eval.compare.seeds import fewer_seeds, named_seeds
 from eval.loaders.custom import CUSTOM
 from eval.metrics.sessions import BY_SESSION
-from eval.scoring.inference import Interval
 from eval.scoring.paired import ALPHA
 from eval.tables.pairs import Pair
 from eval.tables.stored import StoredRun
 from eval.tables.text import fixed, p_text
+
+#: Standard errors of a drawn p-value within which it is close to the level of the test.
+_CLOSE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,11 @@ class _Lead:
         if not float(points):
             return f"{self.leader} and {self.other} are level ({points} points {column} apart)"
         return f"{self.leader} leads {self.other} by {points} points {column}"
+
+    @property
+    def here(self) -> str:
+        """The difference on these questions alone, in the pair's column."""
+        return f"{self.leader} differs here from {self.other} by {fixed(self.points, 1)} points {self.pair.column}"
 
     @property
     def bracket(self) -> str:
@@ -71,7 +78,7 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
     if not scored:
         return ""
     tested = {pair.system: pair for pair in pairs if pair.column == lead or pair.column.startswith(f"{lead} (")}
-    answerable = {pair.system: pair for pair in pairs if pair.column == ANSWERABLE}
+    answerable = {pair.system: pair for pair in pairs if pair.column == ANSWERABLE != lead}
     systems = [row for row in scored if not row.run.reference] or scored
     first = systems[0]
     if not tested:
@@ -84,7 +91,8 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
         return f"{first.label} leads, but {_apart(first, baseline)}, so no difference can be claimed."
     else:
         pair = tested[first.label]
-    sentences = [f"On {_extent(first, pair)} {_sentence(_lead_of(pair, first.label), lead)}"]
+    builds = _builds([row for row in rows if row.label in (pair.system, pair.baseline)], lead)
+    sentences = [f"On {_extent(first, pair)} {_sentence(_lead_of(pair, first.label), lead, builds)}"]
     sentences += _of_fewer_seeds(pair.system, rows, baseline)
     if pair.system in answerable:
         sentences.append(_answerable_sentence(pair, answerable[pair.system]))
@@ -186,46 +194,57 @@ def _extent(row: SystemRow, pair: Pair | None = None) -> str:
     )
 
 
-def _sentence(lead: _Lead, column: str) -> str:
+def _sentence(lead: _Lead, column: str, builds: str) -> str:
     """Who leads whom in the column that the rows are sorted by, and whether that can be claimed."""
-    begin = lead.in_column(column)
-    pair, interval = lead.pair, lead.pair.result.interval
-    if interval is None:
+    begin, pair = lead.in_column(column), lead.pair
+    text = f"{begin}; the paired 95 % interval {lead.bracket}"
+    if pair.verdict == "no test":
         return f"{begin}; there are too few conversations for an interval, so no difference can be claimed."
-    text = f"the paired 95 % interval {lead.bracket}"
-    if _includes_zero(interval):
-        return f"{begin}; {text} includes 0, so no difference can be claimed."
-    if pair.adjusted is None:  # the protocol's primary metric is another: no test of F1 was declared beforehand
+    if pair.verdict == "differs here":
+        return f"{lead.here}; no verdict follows from one conversation, and {builds}."
+    if _includes_zero(pair):
+        return f"{text} includes 0, so no difference can be claimed."
+    if pair.verdict == "exploratory":  # the protocol's primary metric is another: no test was declared beforehand
         p_value = "" if pair.result.p_value is None else f" (p {_p(pair.result.p_value)}, not corrected)"
-        return f"{begin}; {text} leaves out 0; its test is exploratory{p_value}, so no difference can be claimed."
-    if not _holds(pair):
-        test = f"the test does not confirm it (p {_p(pair.adjusted)} after Holm's correction)"
-        return f"{begin}; {text} leaves out 0, but {test}: no difference can be claimed."
-    beyond = ", on these questions; nothing follows for other conversations" if interval.by == "question" else ""
+        return f"{text} leaves out 0; its test is exploratory{p_value}, so no difference can be claimed."
+    if pair.verdict == "not confirmed":
+        return (
+            f"{text} leaves out 0, but the test does not confirm it ({_corrected(pair)}): no difference can be claimed."
+        )
     differ = f"; the two differ in {' and '.join(pair.differing)} too, so it is not the memory's alone"
-    return (
-        f"{begin}; {text} leaves out 0 (p {_p(pair.adjusted)} after Holm's correction), so the lead holds{beyond}"
-        f"{differ if pair.differing else ''}."
-    )
+    return f"{text} leaves out 0 ({_corrected(pair)}), so the lead holds{differ if pair.differing else ''}."
 
 
-def _includes_zero(interval: Interval) -> bool:
-    return interval.low <= 0 <= interval.high
+def _includes_zero(pair: Pair) -> bool:
+    interval = pair.result.interval
+    return interval is not None and interval.low <= 0 <= interval.high
+
+
+def _builds(rows: Sequence[SystemRow], lead: str) -> str:
+    """What is known of the spread from one build of a memory to the next."""
+    known = [(row, row.estimates[lead].spread) for row in rows if lead in row.estimates]
+    texts = [
+        f"{row.label} {spread:.1f} ({len(row.repeats.runs)} builds)" for row, spread in known if spread is not None
+    ]
+    if not texts:
+        return "each was built once: the spread over builds is unknown"
+    return f"the standard deviation over builds is {' and '.join(texts)}"
 
 
 def _holds(pair: Pair) -> bool:
-    """Whether a difference can be claimed: its interval leaves out 0, and the corrected test confirms it."""
-    interval = pair.result.interval
-    claimed = interval is not None and not _includes_zero(interval)
-    return claimed and pair.adjusted is not None and pair.adjusted < ALPHA
+    """Whether a difference can be claimed."""
+    return pair.verdict in ("above", "below")
 
 
 def _answerable_sentence(pair: Pair, answerable: Pair) -> str:
     """The same two systems without the questions that have no answer, and what that says of the lead."""
     lead = _lead_of(answerable)
-    p_value = "" if answerable.adjusted is None else f", p {_p(answerable.adjusted)} after Holm's correction"
-    found = f" ({lead.bracket}{p_value})" if lead.bracket else ""
-    begin = f"Without the questions that have no answer {lead.text}{found}"
+    begin = "Without the questions that have no answer"
+    if answerable.verdict == "differs here":
+        return f"{begin} {lead.here}."
+    begin = f"{begin} {lead.text}"
+    p_value = "" if answerable.adjusted is None else f", {_corrected(answerable)}"
+    begin += f" ({lead.bracket}{p_value})" if lead.bracket else ""
     if _holds(pair) and _holds(answerable):
         turned = lead.leader != _lead_of(pair).leader
         return f"{begin}: {'there the opposite lead holds' if turned else 'the lead holds there too'}."
@@ -239,9 +258,9 @@ def _under_one_alone(tested: Mapping[str, Pair], answerable: Mapping[str, Pair],
     """The other systems whose difference to the baseline holds for F1 alone, or for F1 answerable alone."""
     found = {
         column: [
-            f"{name} ({'above' if _difference(ones[name]) > 0 else 'below'})"
+            f"{name} ({ones[name].verdict})"
             for name in answerable
-            if name in tested and _holds(ones[name]) and not _agrees(ones[name], others[name])
+            if name in tested and _holds(ones[name]) and ones[name].verdict != others[name].verdict
         ]
         for column, ones, others in ((lead, tested, answerable), (ANSWERABLE, answerable, tested))
     }
@@ -250,9 +269,12 @@ def _under_one_alone(tested: Mapping[str, Pair], answerable: Mapping[str, Pair],
     return [f"Of the other differences to {baseline} these hold {'; '.join(texts)}."] if texts else []
 
 
-def _agrees(one: Pair, other: Pair) -> bool:
-    """Whether the other test claims the same difference."""
-    return _holds(other) and (_difference(one) > 0) is (_difference(other) > 0)
+def _corrected(pair: Pair) -> str:
+    """``p = 0.012 after Holm's correction``, with the error of drawing where other draws could decide otherwise."""
+    adjusted, error = pair.adjusted or 0.0, pair.adjusted_error
+    near = abs(adjusted - ALPHA) <= _CLOSE * error
+    drawn = f" ± {error:.4f} by drawing, which could decide otherwise," if error and near else ""
+    return f"p {_p(adjusted)}{drawn} after Holm's correction"
 
 
 def _p(p_value: float) -> str:

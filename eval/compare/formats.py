@@ -14,7 +14,7 @@ from eval.tables.plain_latex import in_one_file, plain_latex
 from eval.tables.text import PAIR_HEADINGS, pair_cells
 
 #: Columns of each family of paired tests in CSV.
-_TEST_COLUMNS = ("difference", "difference low", "difference high", "p", "p (Holm)", "n tested")
+_TEST_COLUMNS = ("difference", "difference low", "difference high", "p", "p error", "p (Holm)", "verdict", "n tested")
 
 
 def render_markdown(report: Report) -> str:
@@ -95,7 +95,7 @@ def _paired_tests(report: Report) -> PlainTable:
 
 
 def render_csv(report: Report) -> str:
-    """Return one row per system: columns, intervals and paired tests, four decimals; ``run``: its first run."""
+    """Return one row per system: columns, intervals, tests, four decimals (p-values: six); ``run``: its first run."""
     names = [column.name for column in report.columns]
     headings = [column.heading for column in report.columns]
     intervals = [f"{heading} {end}" for heading in headings for end in ("low", "high")]
@@ -130,8 +130,9 @@ def _test_cells(pair: Pair | None) -> list[str]:
         return [""] * len(_TEST_COLUMNS)
     found, interval = pair.result, pair.result.interval
     ends = (None, None) if interval is None else (interval.low, interval.high)
-    figures = (found.difference, *ends, found.p_value, pair.adjusted)
-    return [*("" if value is None else f"{value:.4f}" for value in figures), str(found.questions)]
+    figures = ["" if value is None else f"{value:.4f}" for value in (found.difference, *ends)]
+    chances = ["" if value is None else f"{value:.6f}" for value in (found.p_value, found.p_error, pair.adjusted)]
+    return [*figures, *chances, pair.verdict, str(found.questions)]
 
 
 def _ends(estimate: ComparisonEstimate | None) -> tuple[str, str]:

@@ -25,19 +25,20 @@ def compare_with(baseline: SystemRow, rows: Sequence[SystemRow], protocol: Proto
     Returns:
         One entry per metric and pair that shares a question.
     """
+    families = declared_tests([row.run for row in rows], protocol)
+    return [pair for column, (metric, rule) in families.items() for pair in tests(baseline, rows, column, metric, rule)]
+
+
+def tests(baseline: SystemRow, rows: Sequence[SystemRow], column: str, metric: str, rule: Protocol) -> list[Pair]:
+    """Test every other system on the same data against the baseline, as one family; see :func:`compare_family`."""
     others = [
         _contestants(row, baseline) for row in rows if row is not baseline and on_the_same_data(row.run, baseline.run)
     ]
-    return [
-        pair
-        for column, (metric, rule) in _tested(rows, protocol).items()
-        for pair in compare_family(others, metric, rule, "", column)
-    ]
+    return compare_family(others, metric, rule, "", column)
 
 
-def _tested(rows: Sequence[SystemRow], protocol: Protocol) -> dict[str, tuple[str, Protocol]]:
+def declared_tests(runs: Sequence[StoredRun], protocol: Protocol) -> dict[str, tuple[str, Protocol]]:
     """Heading of each family of tests, its metric, and how questions count in it."""
-    runs = [row.run for row in rows]
     column, metric = lead_metric(runs, protocol)
     recall, recalled = recall_metric(runs)
     heading = next(column.heading for column in columns() if column.name == recall)

@@ -24,6 +24,7 @@ from eval.tables.costs import write_tokens_per_turn
 from eval.tables.judges import JudgeGroup
 from eval.tables.measure import mean_value, scores_and_mean
 from eval.tables.stored import StoredRun
+from eval.tables.terms import engine_of
 from eval.tables.variants import label_of
 
 #: Share of the gold turns found, and whether all gold sessions were.
@@ -133,6 +134,16 @@ def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow
     ]
 
 
+def single_row(label: str, system: Repeats, column: str, metric: str, rule: Protocol) -> SystemRow:
+    """Make the row of a system with one column alone, which is absent where nothing was scored."""
+    found = estimate(system.averaged, metric, rule)
+    spread = system.spread(lambda run: mean_value(run.rows, metric, None, rule))
+    shown = (
+        {} if found is None else {column: replace(found, spread=None if spread is None else scale_of(metric) * spread)}
+    )
+    return SystemRow(label, system.averaged, len(system.averaged.rows), shown, {}, system)
+
+
 def labels(runs: Sequence[StoredRun], seeds: Sequence[Sequence[int]] = ()) -> list[str]:
     """Name each run by its memory and by whatever else differs between the runs.
 
@@ -156,9 +167,14 @@ def labels(runs: Sequence[StoredRun], seeds: Sequence[Sequence[int]] = ()) -> li
 
 
 def distinct_names(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]:
-    """Add what is needed to names that stand more than once: questions, the run's hash, when it was started."""
+    """Add what is needed to names that stand more than once: words that tell them apart, the run's hash at last."""
     parts: tuple[Callable[[StoredRun], str], ...] = (
         lambda run: f"{len(run.rows)} questions",
+        lambda run: run.dataset,
+        lambda run: run.prompts,
+        lambda run: run.processor,
+        lambda run: f"seed {run.record['seed']}" if run.record.get("seed") is not None else "",
+        lambda run: " ".join(map(str, engine_of(run).values())),
         lambda run: run.run_id.rpartition("-")[2],
         lambda run: f"started {run.record.get('started')}",
     )
@@ -167,7 +183,8 @@ def distinct_names(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]
         for name, run in zip(names, runs, strict=True):
             texts.setdefault(name, set()).add(part(run))
         names = [
-            f"{name}, {part(run)}" if len(texts[name]) > 1 else name for name, run in zip(names, runs, strict=True)
+            f"{name}, {part(run)}" if len(texts[name]) > 1 and part(run) else name
+            for name, run in zip(names, runs, strict=True)
         ]
     return list(names)
 

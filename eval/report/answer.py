@@ -1,18 +1,25 @@
-"""The page's first view: which memory to use, whether the difference is real, and what it costs."""
+"""The page's first view: what the runs of a group scored, whether a difference can be claimed, and what it costs.
+
+Baseline, tests, sentence and the mark of each row are those of ``memsys compare`` (:mod:`eval.compare`), so that the
+page says of the same runs what a comparison says.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from eval.funnel.stages import run_protocol
-from eval.metrics.registry import is_share
+from eval.compare.baseline import choose_baseline
+from eval.compare.conclusion import conclusion
+from eval.compare.pairs import declared_tests, tests
+from eval.compare.rows import ComparisonEstimate, SystemRow, single_row
+from eval.compare.seeds import Repeats
+from eval.funnel.stages import weighted_protocol
 from eval.report.groups import Scored, scored
 from eval.report.scores import PAGE_DECIMALS
-from eval.report.verdict import Side, verdict
-from eval.scoring.protocols import Adversarial
-from eval.scoring.several import Several, SystemDifference, compare_all, tiers
-from eval.tables.costs import turns_written
+from eval.scoring.inference import resampling_units
+from eval.scoring.protocols import Adversarial, Protocol
 from eval.tables.judges import judge_faults
+from eval.tables.pairs import Pair
 from eval.tables.run_groups import RunGroup
 from eval.tables.stored import StoredRun
 from eval.tables.terms import unlike_settings
@@ -65,42 +72,58 @@ def group_answer(group: RunGroup, board: Board, metrics: Sequence[str]) -> Json:
     }
 
 
-def _board(found: Scored, group: RunGroup, board: Board, metric: str, treatment: str) -> Json:
-    ranked = [number for number in found.runs if number in group.systems]
-    primary = run_protocol(board.runs[group.members[0]]).primary
-    decides = "" if (metric, treatment) == (primary, ADVERSARIAL_TREATMENTS[0]) else _decides(primary, group, board)
-    several = compare_all(found.values, [row.conversation_id for row in found.rows], tested=len(ranked))
-    own = [one for one in several.differences if one.second < len(ranked)]
-    levels = tiers(several.means[: len(ranked)], own)
-    fault = judge_faults([board.runs[number] for number in found.runs]).get(metric, "")
-    sides = [
-        Side(board.labels[number], several.means[i], number in group.systems, _tokens(board, number))
-        for i, number in enumerate(found.runs)
+def _board(found: Scored, group: RunGroup, board: Board, metric: str, treatment: Adversarial) -> Json:
+    runs = [board.runs[number] for number in found.runs]
+    column, rule, note = _tests_of(runs, metric, treatment)
+    asked = frozenset(row.question_id for row in found.rows)
+    rows = [
+        single_row(board.labels[number], _repeats(board.runs[number], asked), column, metric, rule)
+        for number in found.runs
     ]
+    baseline = choose_baseline(rows, column)
+    pairs = {pair.system: pair for pair in tests(baseline, rows, column, metric, rule)}
+    fault = judge_faults(runs).get(metric, "")
+    by, _ = resampling_units([row.conversation_id for row in found.rows])
     return {
-        "sentence": verdict(sides, several, _setting(found, group, board, metric, treatment), fault, primary=decides),
+        "sentence": _sentence(rows, baseline, list(pairs.values()), column, fault),
+        "setting": _setting(found, group, board, metric, treatment) + note,
         "fault": fault,
-        "questions": several.questions,
-        "by": several.by,
+        "questions": len(found.rows),
+        "by": by,
         "runs": list(found.runs),
-        "figures": _figures(several, share=is_share(metric)),
-        "tiers": levels,
-        "differences": [_difference(one) for one in several.differences],
+        "ranked": sum(number in group.systems for number in found.runs),
+        "figures": [_figures(row.estimates[column]) for row in rows],
+        "against": rows.index(baseline),
+        "tests": [_test(pairs.get(row.label)) for row in rows],
     }
 
 
-def _decides(primary: str, group: RunGroup, board: Board) -> str:
-    """Name the comparison that the page decides by: the protocol's metric, questions without an answer left out."""
-    unanswerable = any(board.runs[number].asks_unanswerable for number in group.members)
-    return f"{primary}, questions without an answer left out" if unanswerable else primary
+def _tests_of(runs: Sequence[StoredRun], metric: str, treatment: Adversarial) -> tuple[str, Protocol, str]:
+    """Column and rule of a board's tests, and what to say of them where they are of no declared family."""
+    protocol = weighted_protocol(runs[0])
+    families = declared_tests(runs, protocol)
+    unanswerable = any(run.asks_unanswerable for run in runs)
+    for column, (name, rule) in families.items():
+        if name == metric and name == rule.primary and (rule.adversarial == treatment or not unanswerable):
+            return column, rule, ""
+    declared = [column for column, (name, rule) in families.items() if name == rule.primary]
+    decides = f"; exploratory, what decides is {' and '.join(declared)}" if declared else "; exploratory"
+    return metric, replace(protocol, adversarial=treatment, primary=""), decides
 
 
-def _tokens(board: Board, number: int) -> float | None:
-    """Tokens per question, those of writing the memory spread over the questions asked of it."""
-    run, costs = board.runs[number], board.costs[number]
-    if "tokens" not in costs:
-        return None
-    return float(costs["tokens"]) + float(costs.get("write", 0.0)) * turns_written(run.summary) / run.asked
+def _repeats(run: StoredRun, asked: frozenset[str]) -> Repeats:
+    """A run as a comparison has it, with those that differ from it in their seed, cut to the questions of the board."""
+    whole, *seeds = (
+        replace(one, rows=tuple(row for row in one.rows if row.question_id in asked)) for one in (run, *run.repeats)
+    )
+    return Repeats(tuple(seeds) or (whole,), whole)
+
+
+def _sentence(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[Pair], column: str, fault: str) -> str:
+    if fault:
+        return f"These scores cannot tell which memory is better: {fault}."
+    best_first = sorted(rows, key=lambda row: -row.estimates[column].value)
+    return conclusion(best_first, baseline, pairs, column)
 
 
 def _setting(found: Scored, group: RunGroup, board: Board, metric: str, treatment: str) -> str:
@@ -114,17 +137,22 @@ def _setting(found: Scored, group: RunGroup, board: Board, metric: str, treatmen
     return f"{metric} on {board.dataset}{asked}, {count} questions that {runs} answered{left_out}{alone}"
 
 
-def _figures(several: Several, *, share: bool) -> list[Json]:
-    """Mean of each system with the ends of its interval; those of a share are shown from 0 to 100."""
-    return [
-        [
-            round(mean, PAGE_DECIMALS),
-            *(round(min(100.0, max(0.0, end)) if share else end, PAGE_DECIMALS) for end in ends or ()),
-        ]
-        for mean, ends in zip(several.means, several.intervals, strict=True)
-    ]
+def _figures(found: ComparisonEstimate) -> Json:
+    """Mean of a system with the ends of its interval; those of a share are shown from 0 to 100."""
+    interval = found.shown_interval
+    ends = () if interval is None else (interval.low, interval.high)
+    return [round(value, PAGE_DECIMALS) for value in (found.value, *ends)]
 
 
-def _difference(one: SystemDifference) -> Json:
-    rounded = [None if value is None else round(value, PAGE_DECIMALS) for value in (one.value, one.low, one.high)]
-    return [one.first, one.second, *rounded, one.p_value, one.gained, one.lost, one.separated]
+def _test(pair: Pair | None) -> Json:
+    """The test of a row against the baseline; ``None`` for the baseline, and where there is none."""
+    if pair is None:
+        return None
+    result, interval = pair.result, pair.result.interval
+    ends = (
+        (None, None) if interval is None else (round(interval.low, PAGE_DECIMALS), round(interval.high, PAGE_DECIMALS))
+    )
+    return {
+        "value": round(result.difference, PAGE_DECIMALS), "low": ends[0], "high": ends[1], "p": result.p_value,
+        "adjusted": pair.adjusted, "gained": result.wins, "lost": result.losses, "verdict": pair.verdict,
+    }  # fmt: skip

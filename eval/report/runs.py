@@ -1,12 +1,12 @@
 """Where the page's numbers come from: one card per run."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import fsum
 from typing import Any
 
-from eval.compare.rows import cost_estimates, dollars_per_question, price_dates
+from eval.compare.rows import cost_estimates, distinct_names, dollars_per_question, price_dates
 from eval.compare.seeds import with_seeds
 from eval.configs.presets import CONF
 from eval.judge.agreement import agreement, majority
@@ -89,16 +89,12 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
 
 
 def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int, str]:
-    """Short names of a group's runs: the memory, with its changed settings and the run's hash where that is needed."""
-    found = {number: runs[number].memory for number in members}
-    steps: tuple[Callable[[StoredRun], str], ...] = (
-        lambda run: label_of(run.memory, run.record),
-        lambda run: f"{label_of(run.memory, run.record)}, {run.run_id.rpartition('-')[2]}",
-    )
-    for longer in steps:
-        repeated = Counter(found.values())
-        found = {number: longer(runs[number]) if repeated[text] > 1 else text for number, text in found.items()}
-    return {number: with_seeds(text, runs[number]) for number, text in found.items()}
+    """Short names of a group's runs: the memory, and of several with one name what tells them apart."""
+    repeated = Counter(runs[number].memory for number in members)
+    own = [runs[number] for number in members]
+    names = [label_of(run.memory, run.record) if repeated[run.memory] > 1 else run.memory for run in own]
+    texts = zip(members, distinct_names(names, own), own, strict=True)
+    return {number: with_seeds(text, run) for number, text, run in texts}
 
 
 def run_costs(run: StoredRun) -> dict[str, float]:

@@ -9,8 +9,9 @@ import numpy as np
 from eval.report.groups import Scored
 from eval.runs.memories import Memories
 from eval.runs.records import ReferenceRecord
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import MetricScores
 from eval.scoring.rows import ScoreRow
-from eval.scoring.several import intervals
 from memsys.vocabulary import Json
 
 _DIGITS = 2
@@ -93,13 +94,19 @@ def _parts(scored: Scored, labels: Sequence[str | None]) -> list[Json]:
     for label in sorted({one for one in labels if one is not None}, key=_natural):
         chosen = [index for index, one in enumerate(labels) if one == label]
         values = scored.values[chosen]
-        ends = intervals(values, [scored.rows[index].conversation_id for index in chosen])
+        conversations = tuple(scored.rows[index].conversation_id for index in chosen)
         figures = [
-            [round(float(value), _DIGITS) for value in (mean, *(ends[column] or ()))]
-            for column, mean in enumerate(values.mean(axis=0))
+            _figures(MetricScores(column, conversations, np.zeros(len(column), np.int64))) for column in values.T
         ]
         found.append({"label": label, "questions": len(chosen), "figures": figures})
     return found
+
+
+def _figures(scores: MetricScores) -> list[float]:
+    """Mean with the ends of its interval, where there is one."""
+    interval = cluster_interval(scores)
+    ends = () if interval is None else (interval.low, interval.high)
+    return [round(float(value), _DIGITS) for value in (scores.values.mean(), *ends)]
 
 
 def _binned(values: Mapping[str, float], scored: Scored, unit: str) -> Callable[[ScoreRow], str | None]:

@@ -5,33 +5,15 @@ Units and resamples are those of :mod:`eval.scoring.inference`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from eval.scoring.clusters import cluster_interval, standard_error
-from eval.scoring.inference import (
-    CHUNK,
-    MICRO,
-    RESAMPLES,
-    Floats,
-    Interval,
-    MeanRule,
-    MetricScores,
-    ScoreTotals,
-    combine,
-    point,
-    resampling_units,
-    t_quantile,
-)  # fmt: skip
-from memsys.seeding import generator
+from eval.scoring.inference import MICRO, Floats, Interval, MeanRule, MetricScores, point, resampling_units, t_quantile
+from eval.scoring.randomisation import TIE, randomisation_test
 
-#: Differences up to this count as none.
-TIE = 1e-9
 #: Level of a test: smaller p-values count as a difference.
 ALPHA = 0.05
-#: Sign patterns that are visited one by one.
-EXACT = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +24,7 @@ class PairedComparison:
         difference: mean of A minus mean of B.
         interval: cluster t interval of the difference; ``None`` with fewer than two units.
         p_value: two-sided paired randomisation test; ``None`` with fewer than two units.
+        p_error: standard error of a p-value that was estimated by drawing, 0 of an exact one.
         wins: questions on which A scores higher; ``ties`` and ``losses`` alike.
         detectable: smallest true difference found with 80 % power at level 5 %; ``None`` with fewer than six units,
             with which the test finds none.
@@ -56,59 +39,7 @@ class PairedComparison:
     losses: int
     detectable: float | None
     questions: int
-
-
-def randomisation_p_value(
-    differences: MetricScores, mean: MeanRule = MICRO, *, resamples: int = RESAMPLES, seed: int = 0
-) -> float | None:
-    """Two-sided paired randomisation test: which system is A is flipped for whole conversations (or questions).
-
-    A unit on which the systems tie moves nothing when it is flipped and is left out of the patterns. With at most
-    ``log2(EXACT)`` other units all sign patterns are visited and the p-value is exact (ten conversations: 1024
-    patterns, so none below 2/1024). Over questions that all differ by the same amount it is the exact sign test.
-    Otherwise signs are drawn, and the observed pattern counts as one of them.
-    """
-    _, units = resampling_units(differences.conversations)
-    if not len(units) or int(units.max()) < 1:
-        return None
-    totals = ScoreTotals.of(differences, units, mean)
-    moving = np.any(np.abs(totals.sums) > TIE, axis=1)
-    sums, count = totals.sums[moving], int(moving.sum())
-    sizes = np.unique(np.round(np.abs(sums), 9))
-    if not count:
-        return 1.0
-    if totals.weights is None and len(sizes) == 1:
-        return _sign_test(int(np.count_nonzero(sums > 0)), count)
-    exact = 2**count <= EXACT if count < 63 else False
-    signs = _all_signs(count) if exact else _drawn_signs(count, resamples, seed)
-    everything = totals.counts.sum(axis=0, keepdims=True)
-    flipped = np.concatenate(
-        [
-            combine(block @ sums, np.broadcast_to(everything, (len(block), everything.shape[1])), totals.weights)
-            for block in (signs[start : start + CHUNK] for start in range(0, len(signs), CHUNK))
-        ]
-    )
-    observed = abs(point(differences, mean))
-    extreme = int(np.count_nonzero(np.abs(flipped) >= observed * (1 - TIE) - TIE * TIE))
-    return extreme / len(signs) if exact else (extreme + 1) / (len(signs) + 1)
-
-
-def _sign_test(wins: int, count: int) -> float:
-    from scipy.stats import binomtest
-
-    return float(binomtest(wins, count).pvalue)
-
-
-@lru_cache(maxsize=8)
-def _all_signs(count: int) -> Floats:
-    bits = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
-    return np.asarray(1.0 - 2.0 * bits)
-
-
-@lru_cache(maxsize=4)
-def _drawn_signs(count: int, resamples: int, seed: int) -> Floats:
-    bits = generator("randomisation", seed, count, resamples).integers(2, size=(resamples, count), dtype=np.int8)
-    return np.asarray(1.0 - 2.0 * bits)
+    p_error: float = 0.0
 
 
 def minimum_detectable_difference(
@@ -138,27 +69,26 @@ def win_tie_loss(differences: Floats, tolerance: float = TIE) -> tuple[int, int,
     return wins, len(differences) - wins - losses, losses
 
 
-def compare_paired(
-    differences: MetricScores, mean: MeanRule = MICRO, *, seed: int = 0, resamples: int = RESAMPLES
-) -> PairedComparison:
+def compare_paired(differences: MetricScores, mean: MeanRule = MICRO, *, seed: int = 0) -> PairedComparison:
     """Compare two systems on the same questions.
 
     Args:
         differences: score of A minus score of B, question by question.
         mean: how questions are averaged.
-        seed: of the resamples.
-        resamples: how many.
+        seed: of the signs that are drawn where the test is not exact.
     """
     wins, ties, losses = win_tie_loss(differences.values)
+    test = randomisation_test(differences, mean, seed=seed)
     return PairedComparison(
         difference=point(differences, mean),
         interval=cluster_interval(differences, mean),
-        p_value=randomisation_p_value(differences, mean, seed=seed, resamples=resamples),
+        p_value=None if test is None else test.value,
         wins=wins,
         ties=ties,
         losses=losses,
         detectable=minimum_detectable_difference(differences, mean) if _can_find(differences) else None,
         questions=len(differences.values),
+        p_error=0.0 if test is None else test.error,
     )
 
 

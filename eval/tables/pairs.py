@@ -2,16 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from eval.metrics.registry import METRICS, scale_of
 from eval.scoring.aggregate import score_name
 from eval.scoring.inference import MetricScores
-from eval.scoring.paired import PairedComparison, compare_paired, holm
+from eval.scoring.paired import ALPHA, PairedComparison, compare_paired, holm
 from eval.scoring.protocols import Protocol
 from eval.scoring.rows import ScoreRow
 from eval.tables.measure import mean_rule
 from eval.tables.stored import StoredRun
 from eval.tables.terms import differing_parts
+
+#: What a test allows to say of a system and its baseline. ``differs here``: one conversation was asked about, which
+#: says nothing of others, nor of another build of the same memory. ``exploratory``: outside of the declared family.
+Verdict = Literal["above", "below", "not confirmed", "exploratory", "differs here", "no test"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,29 @@ class Pair:
     adjusted: float | None
     differing: tuple[str, ...] = ()
     exploratory: bool = True
+
+    @property
+    def verdict(self) -> Verdict:
+        """What can be said: every sentence, mark and table takes it from here.
+
+        A difference is confirmed where the p-value after Holm's correction is below 0.05 and the interval leaves out 0.
+        """
+        interval = self.result.interval
+        if interval is None:
+            return "no test"
+        if interval.by == "question":
+            return "differs here"
+        if self.adjusted is None:
+            return "exploratory"
+        if self.adjusted >= ALPHA or interval.low <= 0 <= interval.high:
+            return "not confirmed"
+        return "above" if self.result.difference > 0 else "below"
+
+    @property
+    def adjusted_error(self) -> float:
+        """Standard error of the corrected p-value by drawing; 0 where it is exact."""
+        raw = self.result.p_value
+        return self.result.p_error * self.adjusted / raw if raw and self.adjusted else 0.0
 
 
 @dataclass(frozen=True, slots=True)

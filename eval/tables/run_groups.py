@@ -39,7 +39,7 @@ def find_groups(
         left_out: numbers of runs that are in no group.
 
     Returns:
-        Groups, those with most systems and questions first.
+        Groups, those about most conversations first, then with most questions and systems.
     """
     members: dict[tuple[object, ...], list[int]] = {}
     floors = [number for number, run in enumerate(runs) if run.floor]
@@ -47,7 +47,12 @@ def find_groups(
         if not run.floor and number not in left_out:
             members.setdefault((*_scope(run), run.backbone if backbones_apart else ""), []).append(number)
     found = [_group(runs, numbers, floors) for numbers in members.values()]
-    return sorted(found, key=lambda group: (_only_retrieves(runs, group), -len(group.systems), -len(group.questions)))
+    return sorted(found, key=lambda group: _place(runs, group))
+
+
+def _place(runs: Sequence[StoredRun], group: RunGroup) -> tuple[bool, int, int, int]:
+    conversations = len(runs[group.members[0]].conversations)
+    return _only_retrieves(runs, group), -conversations, -len(group.questions), -len(group.systems)
 
 
 def _only_retrieves(runs: Sequence[StoredRun], group: RunGroup) -> bool:

@@ -88,7 +88,7 @@ def differing_parts(*runs: StoredRun) -> tuple[str, ...]:
     for part, (only, leave_out) in _PARTS.items():
         parts[part] = _several(_settings(run, part, only, leave_out) for run in asked)
     parts["answer prompts"] = _several(answer_prompts(run.record) for run in asked)
-    parts["engine"] = _several(map(_engine, each))
+    parts["engine"] = _several(map(engine_of, each))
     parts["processor"] = len({run.processor for run in each} - {""}) > 1
     parts["seed"] = _several({"seed": run.record.get("seed")} for run in asked)
     return tuple(part for part, differs in parts.items() if differs)
@@ -115,7 +115,7 @@ def _settings(run: StoredRun, part: str, only: Collection[str], leave_out: Colle
     return _named(flat(run.record["config"].get(part) or {}), only, leave_out)
 
 
-def _engine(run: StoredRun) -> dict[str, object]:
+def engine_of(run: StoredRun) -> dict[str, object]:
     """The program that ran the model, and its version: another one may answer otherwise at temperature 0."""
     found = (run.record.get("model") or {}).get("engine") or {}
     return {key: found[key] for key in ("engine", "version") if found.get(key) is not None}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from eval.metrics.registry import METRICS
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
@@ -29,12 +30,16 @@ LEGEND = (
     "reproduced: within the margin; not reproduced: beyond it; cannot say: neither, with the seeds that would decide "
     "(80 % power); not comparable: measured on other terms; not run; cannot be filled: no run could give it",
 )
-PAIR_HEADINGS = ("system", "against", "metric", "n", "diff", "95 %", "p (Holm)", "win/tie/loss", "detect", "differ in")
+PAIR_HEADINGS = ("system", "against", "metric", "n", "diff", "95 %", "p (Holm)", "verdict",
+                 "win/tie/loss", "detect", "differ in")  # fmt: skip
 PAIR_LEGEND = (
     "diff: system minus baseline on the questions that both were scored on, percentage points",
-    "p: two-sided paired randomisation test over conversations, exact up to sixteen that differ; Holm's correction "
-    f"over the declared family, which is the tests of the protocol's primary metric; {EXPLORATORY} any other metric: "
-    "exploratory, not corrected",
+    "p: two-sided paired randomisation test over conversations, exact where all sign patterns can be counted (up to 36 "
+    "conversations or questions that differ, or differences on a grid), else of a million drawn ones (CSV: p error); "
+    f"Holm's correction over the declared family, which is the tests of the protocol's primary metric; {EXPLORATORY} "
+    "any other metric: exploratory, not corrected",
+    "verdict: above or below where p (Holm) is below 0.05 and the interval leaves out 0, else not confirmed; differs "
+    "here: one conversation, which tells nothing about others nor about another build of the memory, gets no verdict",
     f"{BY_QUESTION} only one conversation: tested over its questions, which says nothing about other conversations",
     "detect: smallest true difference found with 80 % power at level 5 %; none with fewer than six conversations, of "
     "which no p is below 5 %",
@@ -208,6 +213,7 @@ def pair_cells(pair: Pair) -> tuple[str, ...]:
         f"{result.difference:+.1f}",
         interval,
         _p_of(pair),
+        pair.verdict,
         f"{result.wins}/{result.ties}/{result.losses}",
         "" if result.detectable is None else f"{result.detectable:.1f}",
         ", ".join(pair.differing),
@@ -223,8 +229,8 @@ def _p_of(pair: Pair) -> str:
 
 
 def p_text(p_value: float) -> str:
-    """Three decimals, never a zero."""
-    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
+    """Three decimals, rounded once, half to even in decimal digits; never a zero."""
+    return "<0.001" if p_value < 0.001 else str(Decimal(repr(float(p_value))).quantize(Decimal("0.001")))
 
 
 def run_ids(table: Table) -> list[str]:

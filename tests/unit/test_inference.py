@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from eval.scoring import paired
+from eval.scoring import randomisation
 from eval.scoring.inference import MICRO, MeanRule, MetricScores, bootstrap_interval, multiplicities, point
-from eval.scoring.paired import compare_paired, holm, minimum_detectable_difference, randomisation_p_value, win_tie_loss
+from eval.scoring.paired import compare_paired, holm, minimum_detectable_difference, win_tie_loss
+from eval.scoring.randomisation import PValue, randomisation_test
 
 
 def scores(values: list[float], conversations: list[str], strata: list[int] | None = None) -> MetricScores:
@@ -20,6 +21,11 @@ def scores(values: list[float], conversations: list[str], strata: list[int] | No
 
 def one_per_conversation(values: list[float]) -> MetricScores:
     return scores(values, [f"c{index:03d}" for index in range(len(values))])
+
+
+def randomisation_p_value(differences: MetricScores, mean: MeanRule = MICRO) -> float | None:
+    found = randomisation_test(differences, mean)
+    return None if found is None else found.value
 
 
 def test_point_by_hand() -> None:
@@ -179,15 +185,46 @@ def test_wins_ties_and_losses_agree_with_the_ranks_of_scipy(values: list[float])
 
 
 def test_drawn_signs_approach_the_exact_p_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(1)
-    data = one_per_conversation(rng.normal(0.3, 1, 13).tolist())  # 8192 patterns
-    exact = randomisation_p_value(data)
-    monkeypatch.setattr(paired, "EXACT", 1)
-    drawn = randomisation_p_value(data)
-    assert exact is not None
-    assert drawn is not None
-    assert exact != drawn
-    assert drawn == pytest.approx(exact, abs=0.02)
+    """By no more than four of the standard errors that are stated, whatever the seed, with a million draws or more."""
+    data = one_per_conversation(np.random.default_rng(1).normal(0.3, 1, 30).tolist())
+    exact = randomisation_test(data)
+    assert exact is not None and exact.error == 0
+    monkeypatch.setattr(randomisation, "EXACT_UNITS", 1)
+    for seed in range(4):
+        drawn = randomisation_test(data, seed=seed)
+        assert drawn is not None and drawn.value != exact.value
+        assert abs(drawn.value - exact.value) < 4 * drawn.error < 0.002
+    assert randomisation.DRAWS >= 1_000_000
+
+
+@pytest.mark.parametrize("count", [9, 20])
+def test_two_halves_count_what_all_patterns_count(count: int) -> None:
+    values = np.random.default_rng(count).normal(0.3, 1, count)
+    signs = 1.0 - 2.0 * ((np.arange(2**count)[:, None] >> np.arange(count)) & 1)
+    every = float(np.mean(np.abs(signs @ values) >= abs(values.sum()) * (1 - 1e-9)))
+    assert randomisation_p_value(one_per_conversation(values.tolist())) == pytest.approx(every, abs=1e-12)
+
+
+def test_differences_on_a_grid_are_added_up_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recall has differences of halves, thirds and quarters: of thirty such the two ways give the same p-value."""
+    data = one_per_conversation(np.random.default_rng(4).choice([-1, -0.5, 1 / 3, 0.25, 1], 30).tolist())
+    counted = randomisation_test(data)
+    monkeypatch.setattr(randomisation, "EXACT_UNITS", 1)
+    added = randomisation_test(data)
+    assert counted is not None and added is not None
+    assert added == PValue(pytest.approx(counted.value, abs=1e-12), 0.0)
+
+
+def test_the_sign_of_a_conversation_turns_its_part_of_a_weighted_mean() -> None:
+    """Two categories of unlike size, their means averaged: 2 of 8 patterns are as far from 0."""
+    data = scores([0.3, 0.2, 0.4, 0.1, 0.2], ["a", "a", "b", "c", "c"], [1, 2, 1, 1, 2])
+    assert randomisation_p_value(data, MeanRule(((1, 1.0), (2, 1.0)))) == 2 / 8
+
+
+def test_a_sum_that_rounding_moved_counts_as_equal() -> None:
+    """Committed scores have six decimals: three times a third is then not one."""
+    exact = randomisation_p_value(one_per_conversation([1 / 3, 1 / 3, 1 / 3, -1.0, 0.5]))
+    assert randomisation_p_value(one_per_conversation([0.333333, 0.333333, 0.333333, -1.0, 0.5])) == exact
 
 
 def test_equal_differences_have_the_exact_p_value_of_the_sign_test() -> None:

@@ -27,16 +27,6 @@ const groupFive = (group) =>
 const chosenBoard = (group) => group.boards[valueOf(groupMetric(group))][valueOf(groupFive(group))];
 const nameIn = (group, number) => group.labels[number];
 
-function baselineOf(group, board) {
-  const plain = board.runs.find((number) => nameIn(group, number).startsWith("no_memory"));
-  return setting(
-    "baseline",
-    "Differences to",
-    board.runs.map((number) => option(DATA.runs[number].id, nameIn(group, number))),
-    DATA.runs[plain ?? board.runs[0]].id,
-  );
-}
-
 function answerView() {
   const body = el("div");
   const draw = () => body.replaceChildren(...answerParts(draw));
@@ -48,17 +38,16 @@ function answerParts(draw) {
   if (!DATA.groups.length)
     return [el("p", { class: "note" }, "No run here has ended; nothing can be compared yet."), ...unfinishedRuns()];
   const group = chosenGroup(),
-    board = chosenBoard(group),
-    baseline = baselineOf(group, board);
-  const shown = [groupMetric(group), groupFive(group), baseline];
+    board = chosenBoard(group);
+  const shown = [groupMetric(group), groupFive(group)];
   if (DATA.groups.length > 1) shown.unshift(GROUP);
   return [
-    el("p", { class: board.fault ? "verdict warning" : "verdict", id: "verdict" }, board.sentence),
+    el("p", { class: board.fault ? "verdict warning" : "verdict", id: "verdict" }, `${board.sentence} (${board.setting}.)`),
     ...unfinishedRuns(),
     el(
       "details",
       { class: "settings", open: params.get("settings") === "1" },
-      el("summary", { on: { click: () => change({ settings: params.get("settings") === "1" ? "" : "1" }) } }, "Runs, score, category 5, baseline"),
+      el("summary", { on: { click: () => change({ settings: params.get("settings") === "1" ? "" : "1" }) } }, "Runs, score, category 5"),
       el(
         "div",
         { class: "filters" },
@@ -68,7 +57,7 @@ function answerParts(draw) {
     el("p", { class: "small faint", id: "same-questions" }, sameQuestions(group, board)),
     board.fault ? el("p", { class: "note warning" }, `Not a ranking: ${board.fault}.`) : null,
     forest(group, board),
-    boardTable(group, board, valueOf(baseline)),
+    boardTable(group, board),
     el("p", { class: "small faint" }, boardLegend(board)),
     ...judgesLeftOut(),
     ...sliceParts(group),
@@ -90,8 +79,8 @@ function boardLegend(board) {
   const unit = board.by === "question" ? "the questions of one conversation (‡), so it says nothing about others" : "conversations";
   return (
     `Brackets: 95 % cluster t interval over ${unit}; of differences, paired on the same questions, not corrected. ` +
-    "real, may be chance: paired randomisation test at 5 % after Holm's correction over all pairs of systems (pairs with a reference: over those), so brackets without 0 may still be chance. " +
-    "Tier: systems of one tier cannot be told from its best by that test. gained and lost: questions scored higher and lower than the baseline. " +
+    "above, below: confirmed by a paired randomisation test against one baseline at 5 % after Holm's correction over the tests of this table, with an interval that leaves out 0; not confirmed: neither. " +
+    "exploratory: no test that was declared beforehand. differs here: one conversation, which says nothing about others nor about another build of a memory. gained and lost: questions scored higher and lower than the baseline. " +
     "R@10: evidence recall by turn ids, category 5 as chosen above; tokens, calls: per question; write: tokens per turn; s: wall seconds per question as run, waiting for other questions included; " +
     `$: list price per 1,000 questions${priceDates()}, empty where none is known.`
   );
@@ -192,55 +181,51 @@ function rangeTicks(low, high) {
   return found;
 }
 
-/** One system minus the baseline: [value, low, high, p, gained, lost, separated]. */
+/** One system minus another: known where one of them is the baseline. */
 function differenceTo(board, index, base) {
-  const found = board.differences.find(
-    ([first, second]) => (first === index && second === base) || (first === base && second === index),
-  );
+  if (base === board.against) return board.tests[index];
+  const found = index === board.against ? board.tests[base] : null;
   if (!found) return null;
-  const [first, , value, low, high, p, gained, lost, apart] = found;
-  if (first === index) return { value, low, high, p, gained, lost, apart };
-  return { value: -value, low: low === null ? null : -high, high: high === null ? null : -low, p, gained: lost, lost: gained, apart };
+  const flipped = (value) => (value === null ? null : -value);
+  const verdict = { above: "below", below: "above" }[found.verdict] ?? found.verdict;
+  return { ...found, value: -found.value, low: flipped(found.high), high: flipped(found.low), gained: found.lost, lost: found.gained, verdict };
 }
 
 const signed = (value) => (value >= 0 ? `+${fixed(value)}` : `−${fixed(-value)}`);
 
-function boardTable(group, board, baseline) {
-  const base = board.runs.findIndex((number) => DATA.runs[number].id === baseline);
+function boardTable(group, board) {
   const recall = group.boards["recall@10"]?.[valueOf(groupFive(group))];
   const metric = valueOf(groupMetric(group));
-  const names = ["tier", "system", words(metric), `difference to ${nameIn(group, board.runs[base])}`, "gained / lost", "R@10", "tokens", "calls", "write", "s", "$ / 1,000"];
-  const texts = board.runs.map((_, index) => boardTexts(group, board, index, base, recall));
+  const names = ["system", words(metric), `difference to ${nameIn(group, board.runs[board.against])}`, "verdict", "gained / lost", "R@10", "tokens", "calls", "write", "s", "$ / 1,000"];
+  const texts = board.runs.map((_, index) => boardTexts(group, board, index, recall));
   const known = (column) => column < 5 || texts.some((own) => own[column]); // evidence and costs may be unknown to all
   const shown = names.map((_, column) => column).filter((column) => known(column) && (column !== 5 || metric !== "recall@10"));
-  const line = (index) => boardLine(group, board, index, base, texts[index], shown);
+  const line = (index) => boardLine(group, board, index, texts[index], shown);
   const order = board.runs.map((_, index) => index).sort((one, two) => board.figures[two][0] - board.figures[one][0]);
-  const ranked = order.filter((index) => index < board.tiers.length),
-    others = order.filter((index) => index >= board.tiers.length);
+  const ranked = order.filter((index) => index < board.ranked),
+    others = order.filter((index) => index >= board.ranked);
   const band = (text) => el("tr", { class: "group" }, el("th", { colspan: String(shown.length), scope: "colgroup" }, text));
   return table(
     "Comparison",
-    shown.map((index) => head(names[index], index !== 1)),
+    shown.map((index) => head(names[index], index > 0)),
     [ranked.map(line), others.length ? [band("references, not ranked"), others.map(line)] : []],
     "stack",
   );
 }
 
-/** Texts of one system's columns; that of the second, its name, is a link. */
-function boardTexts(group, board, index, base, recall) {
+/** Texts of one system's columns; the first, its name, is a link. */
+function boardTexts(group, board, index, recall) {
   const number = board.runs[index],
     costs = group.costs[number];
   const place = recall ? recall.runs.indexOf(number) : -1;
   const interval = ([, low, high]) => (low === undefined ? "" : ` [${fixed(low)},\u00a0${fixed(high)}]`);
-  const step = index === base ? null : differenceTo(board, index, base);
-  const change = step
-    ? `${signed(step.value)}${step.low === null ? "" : ` [${signed(step.low)},\u00a0${signed(step.high)}]`}${board.fault ? "" : step.apart ? " real" : " may be chance"}`
-    : "baseline";
+  const step = board.tests[index];
+  const change = step ? `${signed(step.value)}${step.low === null ? "" : ` [${signed(step.low)},\u00a0${signed(step.high)}]`}` : "";
   return [
-    board.fault || index >= board.tiers.length ? "" : String(board.tiers[index]),
     null,
     `${fixed(board.figures[index][0])}${interval(board.figures[index])}`,
-    change,
+    index === board.against ? "baseline" : change,
+    step && !board.fault ? step.verdict : "",
     step ? `${step.gained} / ${step.lost}` : "",
     place < 0 ? "" : `${fixed(recall.figures[place][0])}${interval(recall.figures[place])}`,
     amount(costs.tokens, 0),
@@ -251,14 +236,14 @@ function boardTexts(group, board, index, base, recall) {
   ];
 }
 
-function boardLine(group, board, index, base, texts, shown) {
-  const number = board.runs[index],
-    step = index === base ? null : differenceTo(board, index, base);
+function boardLine(group, board, index, texts, shown) {
+  const number = board.runs[index];
+  const confirmed = !board.fault && ["above", "below"].includes(board.tests[index]?.verdict);
   return el(
     "tr",
-    { class: step && step.apart && !board.fault ? "apart" : null },
+    { class: confirmed ? "apart" : null },
     shown.map((column) =>
-      column === 1
+      column === 0
         ? el("th", { scope: "row" }, el("a", { href: address("runs", { run: DATA.runs[number].id }) }, nameIn(group, number)))
         : el("td", { class: "number" }, texts[column]),
     ),

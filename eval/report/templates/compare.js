@@ -53,7 +53,7 @@ function pairParts(group, a, b, metric) {
   ];
 }
 
-/** Interval of the difference and whether chance explains it, where the first view compared the two on these questions. */
+/** Interval of the difference and whether chance explains it, where the first view tested the two on these questions. */
 function chanceOf(group, a, b, metric, questions) {
   const board = group.boards[metric]?.[params.get("with5") === "1" ? "paper_trap" : "exclude"] ?? group.boards[metric]?.paper_trap;
   const [first, second] = [a, b].map((number) => board?.runs.indexOf(number) ?? -1);
@@ -62,7 +62,7 @@ function chanceOf(group, a, b, metric, questions) {
   const step = differenceTo(board, second, first);
   if (!step || step.low === null) return "";
   const only = board.by === "question" ? ", on the questions of one conversation" : "";
-  return `; 95 % interval [${signed(step.low)}, ${signed(step.high)}]${only}: ${step.apart ? "more than chance" : "may be chance"} after Holm's correction over the runs of the first view`;
+  return `; 95 % interval [${signed(step.low)}, ${signed(step.high)}]${only}: ${step.verdict}, as the first view has it`;
 }
 
 function writingNote(group, a, b) {

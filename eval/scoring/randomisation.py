@@ -1,0 +1,132 @@
+"""The paired randomisation test: how often random signs of the units' differences give a mean as far from 0.
+
+Flipping which system is A for a whole unit (a conversation, or a question of the only one) turns the sign of that
+unit's part of the difference of means, whatever the mean's weights. So the test is about one vector of parts and the
+distribution of their sum under random signs. It is computed exactly where that can be enumerated: up to
+:data:`EXACT_UNITS` parts by two halves (Horowitz and Sahni 1974), more of them on a common grid by convolution.
+Elsewhere signs are drawn, at least a million times, and the standard error of that is part of the result.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.scoring.inference import MICRO, Floats, Ints, MeanRule, MetricScores, ScoreTotals, resampling_units
+from memsys.seeding import generator
+
+#: Differences up to this count as none.
+TIE = 1e-9
+#: Parts of which all sign patterns are counted: two halves of at most 2**18 sums.
+EXACT_UNITS = 36
+#: Patterns that are drawn where they cannot be counted.
+DRAWS = 1_000_000
+#: Most steps of a grid, and the largest denominator that one is looked for with.
+GRID_STEPS, GRID_PARTS = 1 << 16, 60
+#: Sums within this share of the largest possible one are equal: committed scores have six decimals.
+_EQUAL = 1e-6
+#: Signs in a word, and draws that are added up at once, so that they stay in the processor's cache.
+_WORD, _BLOCK = 16, 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class PValue:
+    """A p-value; ``error`` is the standard error of its estimation by drawing, 0 where it is exact."""
+
+    value: float
+    error: float = 0.0
+
+
+def randomisation_test(
+    differences: MetricScores, mean: MeanRule = MICRO, *, draws: int = DRAWS, seed: int = 0
+) -> PValue | None:
+    """Two-sided paired randomisation test of a mean difference; ``None`` with fewer than two units.
+
+    Args:
+        differences: score of A minus score of B, question by question.
+        mean: how questions are averaged.
+        draws: sign patterns to draw where not all can be counted; the observed one counts as one more.
+        seed: of the draws, which are the same for every test with this seed.
+    """
+    _, units = resampling_units(differences.conversations)
+    if not len(units) or int(units.max()) < 1:
+        return None
+    parts = _parts(ScoreTotals.of(differences, units, mean))
+    sizes = np.abs(parts[parts != 0])
+    reached = abs(float(parts.sum())) - _EQUAL * float(sizes.sum())
+    if reached <= 0:
+        return PValue(1.0)
+    if len(sizes) <= EXACT_UNITS:
+        return PValue(_counted(sizes, reached))
+    steps = _on_a_grid(sizes)
+    if steps is not None:
+        return PValue(_convolved(steps, reached / float(sizes.sum()) * int(steps.sum())))
+    return _drawn(sizes, reached, draws, seed)
+
+
+def _parts(totals: ScoreTotals) -> Floats:
+    """Each unit's part of the difference of means, shape (units,); of a unit on which the systems tie it is 0."""
+    questions = totals.counts.sum(axis=0)
+    weights = np.ones(len(questions)) if totals.weights is None else totals.weights
+    shares = np.where(questions > 0, weights / np.maximum(questions, 1), 0.0) / weights[questions > 0].sum()
+    moving = np.any(np.abs(totals.sums) > TIE, axis=1)
+    return np.asarray(np.where(moving, totals.sums @ shares, 0.0))
+
+
+def _counted(sizes: Floats, reached: float) -> float:
+    """Share of all sign patterns whose sum is as far from 0: each sum of one half with those of the other."""
+    half = len(sizes) // 2
+    ordered = np.sort(_all_sums(sizes[:half]))
+    beyond = len(ordered) - np.searchsorted(ordered, reached - np.sort(_all_sums(sizes[half:])))
+    return 2.0 * int(beyond.sum()) / 2.0 ** len(sizes)
+
+
+def _all_sums(sizes: Floats) -> Floats:
+    """Sum of the sizes under every pattern of signs."""
+    sums = np.zeros(1)
+    for size in sizes:
+        sums = np.concatenate([sums - size, sums + size])
+    return sums
+
+
+def _on_a_grid(sizes: Floats) -> Ints | None:
+    """The sizes as whole numbers of one step, which is a part of the smallest; ``None`` where there is no such step."""
+    multiples = sizes / sizes.min() * np.arange(1, GRID_PARTS + 1)[:, None]
+    fits = np.flatnonzero(np.all(np.abs(multiples - np.round(multiples)) < 1e-3, axis=1))
+    if not len(fits):
+        return None
+    steps = np.round(multiples[fits[0]]).astype(np.int64)
+    return steps if steps.sum() <= GRID_STEPS else None
+
+
+def _convolved(steps: Ints, reached: float) -> float:
+    """Chance that a sum of whole numbers with random signs is as far from 0; they are added one after the other."""
+    chances = np.zeros(int(steps.sum()) + 1)  # of the sum of those with a plus
+    chances[0] = 1.0
+    for step in steps.tolist():
+        chances *= 0.5
+        chances[step:] += chances[:-step].copy()
+    least = int(np.ceil((reached + len(chances) - 1) / 2))
+    return min(1.0, 2.0 * float(chances[least:].sum()))
+
+
+def _drawn(sizes: Floats, reached: float, draws: int, seed: int) -> PValue:
+    """The estimate from drawn signs, sixteen of them at a time looked up by the bits of a word."""
+    chunks = [sizes[place : place + _WORD] for place in range(0, len(sizes), _WORD)]
+    tables = [_all_sums(chunk) for chunk in chunks]
+    words = [_words(number, draws, seed) for number in range(len(chunks))]
+    extreme = 0
+    for start in range(0, draws, _BLOCK):
+        sums = np.zeros(min(_BLOCK, draws - start))
+        for table, drawn in zip(tables, words, strict=True):
+            sums += np.take(table, drawn[start : start + _BLOCK] & (len(table) - 1))
+        extreme += int(np.count_nonzero(np.abs(sums) >= reached))
+    share = (extreme + 1) / (draws + 1)
+    return PValue(share, float(np.sqrt(share * (1 - share) / draws)))
+
+
+@lru_cache(maxsize=16)
+def _words(number: int, draws: int, seed: int) -> NDArray[np.uint16]:
+    """Random signs of sixteen units, kept: every test of a comparison asks for those of the first units."""
+    return generator("randomisation", seed, number, draws).integers(1 << _WORD, size=draws, dtype=np.uint16)
