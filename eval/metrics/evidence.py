@@ -20,6 +20,8 @@ DEPTH = 10
 STORED_RECALL = "stored_recall"
 #: Share of the gold turns that a memory in the context came from: of all that was retrieved, what the reader saw.
 SHOWN_RECALL = "shown_recall"
+#: Share of the gold turns among the first ten *turns* that the retrieved memories came from, however many each has.
+TURN_RECALL = "recall_turns@10"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def normalise(text: str, nfkc: bool = True) -> str:
     return " ".join(without_punctuation(text.lower()).split())
 
 
-def _rank(holds: Sequence[Sequence[bool]], gold: int) -> Ranking:
+def rank_holding(holds: Sequence[Sequence[bool]], gold: int) -> Ranking:
     """Build a ranking from ``holds[memory][gold]``."""
     ranks = tuple(next((rank for rank, row in enumerate(holds, start=1) if row[g]), None) for g in range(gold))
     return Ranking(tuple(any(row) for row in holds), ranks)
@@ -76,7 +78,7 @@ def rank_by_lineage(retrieved: Sequence[Sequence[str]], evidence: Sequence[str],
     if not gold:
         return None
     origins = [set(turn_ids) for turn_ids in retrieved[:depth]]
-    return _rank([[turn_id in origin for turn_id in gold] for origin in origins], len(gold))
+    return rank_holding([[turn_id in origin for turn_id in gold] for origin in origins], len(gold))
 
 
 def rank_by_substring(
@@ -91,7 +93,27 @@ def rank_by_substring(
     if not gold:
         return None
     memories = [normalise(text, matching.nfkc) for text in retrieved[:depth]]
-    return _rank([[text in memory for text in gold] for memory in memories], len(gold))
+    return rank_holding([[text in memory for text in gold] for memory in memories], len(gold))
+
+
+def ranked_turns(origins: Sequence[Sequence[str]]) -> list[str]:
+    """Turns in the order of the memories that came from them, each where it occurs first."""
+    return list(dict.fromkeys(turn for origin in origins for turn in origin))
+
+
+def turn_scores(
+    retrieved: Sequence[Sequence[str]] | None, evidence: Sequence[str], depth: int = DEPTH
+) -> dict[str, float | None]:
+    """Share of the gold among the first ``depth`` turns: unlike recall by memories it does not grow with their size.
+
+    Args:
+        retrieved: per memory, best first, the ids of the turns it came from; ``None`` where they are not ranked.
+        evidence: gold turn ids; repetitions count once.
+        depth: turns that count.
+    """
+    gold = set(evidence)
+    known = retrieved is not None and bool(gold)
+    return {TURN_RECALL: len(gold & set(ranked_turns(retrieved or ())[:depth])) / len(gold) if known else None}
 
 
 def discounted_gain(ranks: Sequence[int]) -> float:

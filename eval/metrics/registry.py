@@ -12,7 +12,7 @@ from typing import Any
 
 from eval import metrics
 from eval.metrics import locomo, ngrams, overlap
-from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, SHOWN_RECALL, STORED_RECALL
+from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, SHOWN_RECALL, STORED_RECALL, TURN_RECALL
 from eval.metrics.items import ITEM_METRICS
 from eval.metrics.metric import Metric, PairFunction
 from eval.metrics.ordering import ORDER_METRICS, SEMANTIC_ORDER_METRICS
@@ -100,6 +100,7 @@ _EVIDENCE_LABELS = {"e_f1": "E-F1", "recall@5": "R@5", "recall@10": "R@10", "ndc
 
 #: Those whose definition is not the one of their paper, or needs a word.
 _OWN_SOURCES = {
+    "recall@10": f"{_CLAG}; an upper bound that grows with the turns in a memory, beside recall_turns@10",
     "ndcg@10": "standard nDCG, not CLAG's reading: a memory gains once if it is the first with some gold turn, the "
     "ideal once for each gold turn, so that one with several cannot reach 100",
     "ndcg@10_clipped": "standard nDCG, every memory with gold gains, cut at 100",
@@ -145,6 +146,12 @@ _ITEMS = tuple(
 )
 
 _STORED = (
+    Metric(
+        TURN_RECALL,
+        "ours, by lineage: gold among the first ten turns that the memories came from, however many each has",
+        needs=("retrievals",),
+        label="R@10 turns",
+    ),
     _variant(STORED_RECALL, "ours, by lineage", needs=("retrievals",)),
     _variant(SHOWN_RECALL, "ours, by lineage", needs=("retrievals",), label="in context"),
 )

@@ -1,15 +1,17 @@
 """A run's evidence as TREC files, which retrieval tools read: a ranking of turns per question, and the gold turns.
 
 ``qrels``: ``question 0 turn 1``, a line per gold turn. ``run``: ``question Q0 turn rank score tag``. A memory may
-come from several turns: they stand one after the other at its place, each turn once. Tools order by the score, so it
-falls by one from rank to rank; it is not the system's own. White space in ids, which separates the columns, is written
-as in an URL (``%20``).
+come from several turns: they stand one after the other at its place, each turn once. So a tool's recall at ten is
+``recall_turns@10`` of a run, over the first ten turns; its ``recall@10`` counts the first ten memories. Tools order by
+the score, so it falls by one from rank to rank; it is not the system's own. White space in ids, which separates the
+columns, is written as in an URL (``%20``).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from eval.metrics.evidence import ranked_turns
 from eval.runs.files import write_atomic
 from eval.runs.records import RetrievalRecord
 from eval.runs.run_json import read_record
@@ -58,11 +60,6 @@ def _ranking(retrieval: RetrievalRecord, tag: str) -> Iterator[str]:
     turns = ranked_turns([hit.turn_ids for hit in retrieval.hits])
     for rank, turn in enumerate(turns, start=1):
         yield f"{_id(retrieval.question_id)} Q0 {_id(turn)} {rank} {len(turns) + 1 - rank} {_id(tag)}"
-
-
-def ranked_turns(origins: Sequence[Sequence[str]]) -> list[str]:
-    """Turns in the order of the memories that came from them, each where it occurs first."""
-    return list(dict.fromkeys(turn for origin in origins for turn in origin))
 
 
 def _id(text: str) -> str:

@@ -9,6 +9,7 @@ from eval.metrics.evidence import (
     rank_by_lineage,
     rank_by_substring,
     shown_scores,
+    turn_scores,
 )
 from eval.metrics.items import ITEM_SUFFIXES, item_scores
 from eval.metrics.sessions import EVIDENCE_SESSIONS, session_scores
@@ -50,6 +51,7 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
     return {
         **by_session,
         **evidence_scores(rank_by_lineage(origins, gold) if ranked and traced else None),
+        **turn_scores(origins if ranked and traced else None, gold),
         **evidence_scores(rank_by_substring(texts, gold_texts, config.matching) if ranked else None, "_substring"),
         **pool_scores(rank_by_lineage(origins, gold, depth=whole) if traced else None),
         **pool_scores(

@@ -128,7 +128,8 @@ def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, 
 def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec) -> Selected | str:
     """Take the run for one cell: most questions, then the paper's own data set config, then the latest.
 
-    Never the one with the highest score. Runs that differ from it in the seed alone enter with it; a row of
+    Never the one with the highest score. Runs that differ from it in the seed alone enter with it, and so do all
+    repetitions that were recorded of one row, which name no seed; a row of
     former wordings may hold several, whose answers are not averaged.
 
     Args:
@@ -152,12 +153,12 @@ def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec
 
     ranked = sorted(able, key=rank, reverse=True)
     best = ranked[0]
-    by_seed: dict[int, StoredRun] = {}
+    by_seed: dict[tuple[int, str], StoredRun] = {}
     for run in ranked:
         if _repeats(run, best):
-            by_seed.setdefault(int(run.record["seed"]), run)
-    seeds = tuple(sorted(by_seed))
-    chosen = [by_seed[seed] for seed in seeds]
+            by_seed.setdefault((int(run.record["seed"]), run.run_id if run.recorded else ""), run)
+    chosen = [by_seed[key] for key in sorted(by_seed)]
+    seeds = tuple(seed for seed, _ in sorted(by_seed))
     names = tuple(run.run_id for run in chosen)
     rows = mean_over_runs(chosen, metric)
     return Selected(best, rows, seeds, names, other_terms(best, dataset, spec), tuple(chosen))
@@ -165,6 +166,8 @@ def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec
 
 def _repeats(run: StoredRun, best: StoredRun) -> bool:
     """Whether a run differs from the chosen one of its row in the seed alone; a reworded prompt is in no setting."""
+    if run.recorded_row:
+        return run.recorded_row == best.recorded_row and len(run.rows) == len(best.rows)
     same_wording = answer_prompts(run.record) == answer_prompts(best.record)
     return run.settings_hash() == best.settings_hash() and len(run.rows) == len(best.rows) and same_wording
 

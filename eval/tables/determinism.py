@@ -32,6 +32,14 @@ def repeats_exactly(run: StoredRun, metric: str) -> str:
     return "greedy, batch-invariant" if _greedy(run.record["config"]) else ""
 
 
+def search_reading(run: StoredRun, metric: str) -> str:
+    """What is searched by and what of a turn is indexed, where a memory that only retrieves was measured by it."""
+    memory = run.record["config"].get("memory") or {}
+    if not is_retrieval(metric) or "query" not in memory or "date_in_index" not in memory:
+        return ""
+    return f"by {memory['query']}, {'dates' if memory['date_in_index'] else 'no dates'} in the index"
+
+
 def _scored_without_sampling(metric: str) -> bool:
     return metric in METRICS or not is_verdict(metric)
 

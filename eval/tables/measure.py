@@ -12,7 +12,7 @@ from eval.scoring.paired import minimum_detectable_difference
 from eval.scoring.protocols import Averaging, Protocol
 from eval.scoring.rows import ScoreRow, is_verdict
 from eval.tables.candidates import LATENCY_METRICS, Selected, is_retrieval, run_figure
-from eval.tables.determinism import repeats_exactly
+from eval.tables.determinism import repeats_exactly, search_reading
 from eval.tables.label_view import views
 from eval.tables.spec import DatasetSpec, PaperSpec
 from eval.tables.stored import StoredRun
@@ -43,6 +43,7 @@ class Measured:
         metric: name of the scores.
         whole: the largest value of a share, in the unit of the value; ``None`` where it is none.
         prompts: whose or which they are, see :func:`eval.configs.answer_prompts.prompts_of`.
+        reading: what of the paper's set-up was assumed where it does not say it; a verdict is on this condition.
     """
 
     value: float
@@ -61,6 +62,7 @@ class Measured:
     metric: str = ""
     whole: float | None = None
     prompts: str = ""
+    reading: str = ""
 
     @property
     def shown_interval(self) -> Interval | None:
@@ -114,6 +116,7 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Measur
         by_others=bool(selected.run.recorded_row.get("differs")),
         metric=metric,
         prompts=selected.run.prompts,
+        reading=search_reading(selected.run, metric),
         whole=None if _is_plain(metric) or not is_share(metric) else 1.0,
     )
 

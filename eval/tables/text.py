@@ -117,8 +117,10 @@ def difference_text(cell: TableCell) -> str:
 
 
 def verdict_text(cell: TableCell) -> str:
-    """The verdict, with what is known of how many seeds would decide; empty where nothing was printed."""
+    """The verdict with the reading it holds for and how many seeds would decide; empty where nothing was printed."""
     found = cell.equivalence
+    if found is not None and cell.measured is not None and cell.measured.reading:
+        return f"{cell.verdict} ({cell.measured.reading})"
     if cell.verdict != "cannot say" or found is None:
         return cell.verdict or ""
     if found.needed is not None:
@@ -152,7 +154,8 @@ def _measured_coverage(found: Sequence[Measured], prompts: Sequence[str]) -> lis
     whose = {True: "answers of others", False: "the authors' answers"}
     texts += dict.fromkeys(f"measured from {whose[one.by_others]}: {one.recorded}" for one in found if one.recorded)
     seeds = max(len(measured.seeds) for measured in found)
-    return [*texts, f"mean of {seeds} seeds"] if seeds > 1 else texts
+    repeated = "recorded repetitions" if any(one.recorded for one in found) else "seeds"
+    return [*texts, f"mean of {seeds} {repeated}"] if seeds > 1 else texts
 
 
 def _missing(cells: Iterable[tuple[str, TableCell]]) -> list[str]:

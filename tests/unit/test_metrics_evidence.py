@@ -13,6 +13,7 @@ from eval.metrics.evidence import (
     rank_by_lineage,
     rank_by_substring,
     shown_scores,
+    turn_scores,
 )
 
 
@@ -43,6 +44,18 @@ def test_only_the_first_ten_count() -> None:
     ranking = rank_by_lineage([["x"]] * 10 + [["a"]], ["a"])
     assert ranking is not None and ranking.gold_ranks == (None,)
     assert len(ranking.relevant) == 10
+
+
+def test_recall_within_ten_turns_does_not_grow_with_the_size_of_memories() -> None:
+    """Eight turns as one memory moved recall@10 from 36.3 to 68.2 with nothing found better."""
+    turns = [f"t{number}" for number in range(40)]
+    single, eights = [[turn] for turn in turns], [turns[start : start + 8] for start in range(0, 40, 8)]
+    for retrieved in (single, eights):
+        assert turn_scores(retrieved, ["t3", "t9", "t10", "t30", "t3"]) == {"recall_turns@10": 0.5}
+    grown, plain = rank_by_lineage(eights, ["t9", "t10", "t30"]), rank_by_lineage(single, ["t9", "t10", "t30"])
+    assert evidence_scores(grown)["recall@10"] == 1.0 and evidence_scores(plain)["recall@10"] == pytest.approx(1 / 3)
+    assert turn_scores(None, ["a"]) == turn_scores([["a"]], []) == {"recall_turns@10": None}
+    assert turn_scores([], ["a"]) == {"recall_turns@10": 0.0}
 
 
 def test_the_pool_is_not_cut() -> None:

@@ -15,7 +15,8 @@ import memsys
 from baselines.rag.memory import RagMemory
 from eval.api.parts import choose
 from eval.export import main as export
-from eval.runs.trec import _id, ranked_turns
+from eval.metrics.evidence import ranked_turns
+from eval.runs.trec import _id
 from memsys.errors import ConfigError, RunDirectoryError
 from memsys.llm.scripted import ScriptedModel
 from memsys.protocol import MemorySystem, Parts
