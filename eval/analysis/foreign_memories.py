@@ -159,7 +159,8 @@ def render(rows: dict[str, Scores]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["search", *COLUMNS.values(), *DISTINCT])
     for name, scores in rows.items():
-        writer.writerow([name, *("" if metric not in scores else f"{scores[metric]:.2f}" for metric in COLUMNS)])
+        shown = ["" if metric not in scores else f"{scores[metric]:.2f}" for metric in (*COLUMNS, *DISTINCT)]
+        writer.writerow([name, *shown])
     return text.getvalue()
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import PurePath
 
 from eval.compare.rows import distinct_names
 from eval.compare.seeds import group_repeats, with_seeds
@@ -197,9 +198,16 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
         readings=len(crossed),
         by_question=len({everyone[0][name].conversation_id for name in shared}) == 1,
         left_out=tuple(unlike),
-        labels=(*views(runs), *_unanswered(runs)),
+        labels=(*views(runs), *_unanswered(runs), *_bertscore_models(runs)),
         unlike=unlike_settings(runs) if _several_memories(runs) else "",
     )
+
+
+def _bertscore_models(runs: Sequence[StoredRun]) -> list[str]:
+    """Which model BERT-F1 is of: papers use roberta-large, a run may have been scored with a small one."""
+    scored = [run for run in runs if any(row.metrics.get("bert_f1") is not None for row in run.rows)]
+    names = {PurePath(str((run.meta.get("config") or {}).get("bertscore_model"))).name for run in scored}
+    return [f"BERT-F1 (bert_f1) is BERTScore of {' and '.join(sorted(names))}"] if names else []
 
 
 def _unanswered(runs: Sequence[StoredRun]) -> list[str]:

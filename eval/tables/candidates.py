@@ -126,7 +126,7 @@ def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, 
 
 
 def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec) -> Selected | str:
-    """Take the run for one cell: most questions, then the paper's own data set config, then the latest.
+    """Take the run for one cell: most questions, then the paper's own data set and memory config, then the latest.
 
     Never the one with the highest score. Runs that differ from it in the seed alone enter with it, and so do all
     repetitions that were recorded of one row, which name no seed; a row of
@@ -148,8 +148,9 @@ def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec
         return _obstacle(runs[-1], metric, spec) or "no run"
     preferred = spec.datasets[dataset].runs
 
-    def rank(run: StoredRun) -> tuple[int, int, str, str]:
-        return len(run.rows), -preferred.index(run.dataset), str(run.record.get("finished")), run.run_id
+    def rank(run: StoredRun) -> tuple[int, int, int, str, str]:
+        config, memory = preferred.index(run.dataset), spec.memory_place(run.memory)
+        return len(run.rows), -config, -memory, str(run.record.get("finished")), run.run_id
 
     ranked = sorted(able, key=rank, reverse=True)
     best = ranked[0]

@@ -131,6 +131,11 @@ class PaperSpec:
         """Row a memory config belongs to; its own name where the paper has none."""
         return next((name for name, system in self.systems.items() if memory in system.memory), memory)
 
+    def memory_place(self, memory: str) -> int:
+        """Place of a memory config among those of its row, the paper's own first; 0 where the paper has no row."""
+        system = self.systems.get(self.system_of(memory))
+        return system.memory.index(memory) if system else 0
+
     def readers_of(self, dataset: str) -> tuple[str, ...]:
         """Readers whose runs count on a data set, the paper's own first."""
         return self.datasets[dataset].readers or self.readers

@@ -424,7 +424,7 @@ def test_answers_are_tested_on_evidence_by_session_where_no_turn_is_named(tmp_pa
 def test_evidence_says_how_it_is_matched_in_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = make_report([stored(tmp_path), stored(tmp_path, memory="clag")], CLAG)
     assert "| R@10 (turn ids) |" in render_markdown(report)
-    assert "R@10 (turn ids): recall@10 (CLAG equations 14-18), percent" in render_markdown(report)
+    assert "R@10 (turn ids): recall@10 (CLAG equations 14-18; an upper bound" in render_markdown(report)
     assert r"& \shortstack[r]{R@10 \\ (turn \\ ids)} \\" in render_latex(report)
     assert "F1: token F1, percent" in render_latex(report)
     assert ",R@10 (turn ids)," in render_csv(report)

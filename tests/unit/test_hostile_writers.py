@@ -38,6 +38,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 ELSEWHERE = {
     "eval.run", "eval.judge", "eval.serve", "eval.sweep", "eval.sweep.servers", "eval.score", "eval.floors",
     "eval.analysis.clag_failures", "eval.analysis.xmemory_structure", "eval.analysis.coverage", "eval.analysis.design",
+    "eval.analysis.foreign_memories",
     "eval", "eval.configs.readme", "eval.audit", "eval.recorded", "eval.models", "eval.data",
     "eval.plots.scale", "eval.proxy", "eval.convert_data", "eval.parity", "eval.parity.stages",
 }  # fmt: skip
