@@ -15,9 +15,9 @@ from typing import Any
 from eval.judge.config import PARTIAL, WORTH
 from eval.judge.orders import JudgedOrders, judged_orders, order_path, ordered_answers, read_pairs
 from eval.runs.rows import read_rows
-from eval.runs.stored import load_answers, load_references
+from eval.runs.stored import load_answers, load_json, load_references, load_settled
 from eval.scoring.beam import has_questions, with_beam_scores
-from eval.scoring.rows import ScoreRow
+from eval.scoring.rows import SCORES_META, ScoreRow, is_verdict
 from memsys.errors import RunDirectoryError, ScoringError
 
 FOLDER = "judgements"
@@ -185,7 +185,22 @@ def with_judgements(run_dir: Path, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
         rows = with_judge(rows, judged)
         if judged.by_rubric and has_questions(rows):
             rows = with_beam_scores(rows, judged.column)
-    return list(rows)
+    return _with_wrong(run_dir, rows)
+
+
+def _with_wrong(run_dir: Path, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
+    """Rows of which the questions that were closed without an answer have a judge's 0 too, where they count as wrong.
+
+    No judge is asked about them.
+    """
+    meta, settled = run_dir / SCORES_META, load_settled(run_dir)
+    chosen = (load_json(meta)["config"].get("unanswered") or {}) if settled and meta.is_file() else {}
+    wrong = {name for name, row in settled.items() if chosen.get(row.outcome) == "wrong"}
+    return [_judged_wrong(row) if row.question_id in wrong else row for row in rows]
+
+
+def _judged_wrong(row: ScoreRow) -> ScoreRow:
+    return replace(row, metrics={name: 0.0 if is_verdict(name) else value for name, value in row.metrics.items()})
 
 
 def with_judge(rows: Sequence[ScoreRow], judged: StoredVerdicts) -> list[ScoreRow]:

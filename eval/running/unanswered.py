@@ -79,6 +79,7 @@ class _Group:
 
     calls: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
+    said: bool = False
 
     @property
     def share(self) -> float:
@@ -115,16 +116,17 @@ class UnansweredWatch:
                 self._look(name, group, f"{roles}.{call.role}", stops)
 
     def close(self) -> None:
-        """Say what a run of few calls has to say."""
+        """Say of a role what its first calls did not show, or of which there were not so many."""
         for name, group in self._groups.items():
-            if name != "replies" and group.calls < self._limits.first_calls and group.share >= self._limits.warn_share:
-                self._warn(_text(name, group, name.rpartition(" ")[2]))
+            if name != "replies" and not group.said and group.share >= self._limits.warn_share:
+                self._warn(_text(f"the {group.calls} {name}", group, name.rpartition(" ")[2]))
 
     def _look(self, name: str, group: _Group, role: str, stops: bool) -> None:
         limits = self._limits
         if group.share < limits.warn_share:
             return
-        text = _text(name, group, role)
+        group.said = True
+        text = _text(f"the first {group.calls} {name}", group, role)
         if stops and limits.stop_share is not None and group.share >= limits.stop_share:
             raise BackboneUnusableError(
                 f"{text}. The run stops here (unanswered.stop_share={limits.stop_share:g}; null: it goes on)"
@@ -145,10 +147,10 @@ def _kind(call: CallRecord) -> str:
     return call.outcome
 
 
-def _text(name: str, group: _Group, role: str) -> str:
+def _text(which: str, group: _Group, role: str) -> str:
     found = ", ".join(f"{count} are {kind}" for kind, count in group.kinds.most_common())
     advice = _ADVICE[group.kinds.most_common(1)[0][0]].format(role=role)
-    return f"of the first {group.calls} {name} {found}: {advice}"
+    return f"of {which} {found}: {advice}"
 
 
 def _say(line: str) -> None:

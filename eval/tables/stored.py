@@ -267,11 +267,8 @@ def read_run(path: Path) -> StoredRun | Skipped:
     record = read_json(path / "run.json")
     _check(record, path)
     if record["status"] != "complete":
-        return Skipped(
-            path,
-            f"not complete ({standing(record)}); the same command resumes it, or `memsys settle {path} --close` closes "
-            "what is open",
-        )
+        ways = "the same command resumes it, `memsys settle --close` closes what is open"
+        return Skipped(path, f"not complete ({standing(record)}); {ways}")
     try:
         rows = with_judgements(path, load_scores(path))
     except ScoringError as error:

@@ -37,7 +37,7 @@ class UncertaintyProbe:
     async def uncertainty(
         self, coarse: Coarse, episodes: Sequence[Episode], *, raw: frozenset[str] = frozenset()
     ) -> float | None:
-        """Return the uncertainty given these episodes, in nats per token; ``None`` where the reply had no token.
+        """Return the uncertainty given these episodes, in nats per token; ``None`` where the reply had no token, or was withheld.
 
         Args:
             coarse: what stands before the episodes.
@@ -57,6 +57,8 @@ class UncertaintyProbe:
         question = question_key(coarse.question)
         reply = await self.llm.ask(self.role, values, key=f"{question}:{shown or 'none'}")
         completion = reply.completion
+        if reply.outcome == "withheld":
+            return None
         if completion.text.strip() and not completion.logprobs:
             raise ConfigError(
                 "xMemory's uncertainty gate reads log-probabilities of tokens, and this backbone gives none; choose "

@@ -176,7 +176,7 @@ def test_a_run_of_a_papers_experiment_may_stand_beside_its_printed_numbers(
     assert name is not None and spec.readers_of(name)[0] == made.reader.name and backbone in spec.backbones
     run: Any = SimpleNamespace(
         record={"config": made.settings, "data": {}}, floor=False, retrieval_only=False, dataset=made.dataset.name,
-        backbone=backbone, reader=made.reader.name,
+        backbone=backbone, reader=made.reader.name, unscored_questions=False,
     )  # fmt: skip
     assert other_terms(run, name, spec) == ()
 

@@ -712,8 +712,8 @@ def test_runs_that_stand_nowhere_are_named(tmp_path: Path) -> None:
         "data set locomo_sample is in no table of CLAG",
         "reader locomo is not CLAG's (clag)",
     ]
-    (reason,) = [run.reason for run in skipped]
-    assert reason.startswith("not complete (incomplete); the same command resumes it, or `memsys settle ")
+    ways = "the same command resumes it, `memsys settle --close` closes what is open"
+    assert [run.reason for run in skipped] == [f"not complete (incomplete); {ways}"]
 
 
 def test_stale_scores_are_left_out_with_the_command_to_run(tmp_path: Path) -> None:

@@ -77,7 +77,12 @@ def test_a_memory_that_asks_for_one_token_is_not_cut() -> None:
 
 def test_a_run_of_few_calls_says_it_at_its_end() -> None:
     (line,) = watched(CUT_EMPTY, CUT_EMPTY)
-    assert line.startswith("of the first 2 replies of reader.roles.default 2 are empty, cut at their limit of tokens")
+    assert line.startswith("of the 2 replies of reader.roles.default 2 are empty, cut at their limit of tokens")
+
+
+def test_what_the_first_calls_did_not_show_is_said_at_the_end() -> None:
+    (line,) = watched(*[GOOD] * 20, *[EMPTY] * 30)
+    assert line.startswith("of the 50 replies of reader.roles.default 30 are empty: ")
 
 
 @pytest.mark.parametrize(
