@@ -37,7 +37,7 @@ class UncertaintyProbe:
     async def uncertainty(
         self, coarse: Coarse, episodes: Sequence[Episode], *, raw: frozenset[str] = frozenset()
     ) -> float | None:
-        """Return the uncertainty given these episodes, in nats per token; ``None`` where the reply had no token, or was withheld.
+        """Return the uncertainty given these episodes, in nats per token; ``None`` where no token was said.
 
         Args:
             coarse: what stands before the episodes.
