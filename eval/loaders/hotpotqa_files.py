@@ -11,6 +11,8 @@ from eval.loaders.jsonfile import JsonNode, read_json
 from memsys.errors import DataError
 
 HUB_NAME = "hotpotqa/hotpot_qa"
+#: The commit of the set that is read.
+HUB_REVISION = "1908d6afbbead072334abe2965f91bd2709910ab"
 _TITLE, _CONTENT = "Title: ", "\nContent: "
 
 
@@ -104,7 +106,7 @@ def read_hub(split: str) -> tuple[list[Record], str]:
     from datasets import load_dataset
 
     try:
-        rows = load_dataset(HUB_NAME, "distractor", split=split)
+        rows = load_dataset(HUB_NAME, "distractor", split=split, revision=HUB_REVISION)
     except (ConnectionError, FileNotFoundError, ValueError) as error:
         raise DataError(
             f"{HUB_NAME} (distractor, {split}) cannot be loaded from the Hugging Face hub: {error}. Download "

@@ -66,6 +66,7 @@ def test_a_variant_is_its_file_with_its_own_settings_under_any_engine(engine: st
     """``variants.yaml`` of a group without folders: what the variant does not set is the file's."""
     other = {"name": "qwen25_7b", "model": "Qwen2.5-7B-Instruct"}
     file, variant = (composed(name, f"backbone/engine={engine}") for name in ("qwen25_3b", "qwen25_7b"))
+    assert len({made["engine"].pop("revision") for made in (file, variant)}) == 2
     assert [made["engine"].pop("model")[-11:-9] for made in (file, variant)] == ["3B", "7B"]
     assert variant == file | other
     assert variant["engine"]["mode"] == ("managed" if engine == "vllm" else "attached")

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
     [
         ("", "there is no"),
         ('#!/bin/sh\nif [ "$1" = -V ]; then echo Python 3.13.1; exit 0; fi\nexit 1\n', "is Python 3.13.1"),
+        ("#!/bin/sh\necho 'pyenv: python3.13: command not found' >&2\nexit 127\n", "python3.13 does not start; "),
     ],
 )
 def test_a_python_that_does_not_fit_is_one_message(tmp_path: Path, script: str, words: str) -> None:

@@ -1,0 +1,71 @@
+"""What is fetched is pinned: packages by the checksum of each file, models and data sets of the hub by commit."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from eval.configs.choices import find, presets, settings_of
+from eval.configs.presets import CONF
+from eval.loaders import hotpotqa_files
+from memsys.assets.catalog import CATALOG
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMIT = re.compile(r"[0-9a-f]{40}")
+HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-serve-cpu.lock"])
+def test_every_package_has_a_version_and_checksums(name: str) -> None:
+    text = (ROOT / name).read_text()
+    blocks = re.split(r"^(?=[A-Za-z0-9])", "".join(re.findall(r"^(?!#).*\n", text, re.MULTILINE)), flags=re.MULTILINE)
+    pins = [block for block in blocks if block.strip()]
+    assert len(pins) > 100
+    for pin in pins:
+        assert re.fullmatch(
+            r"[\w.-]+==[\w.+-]+ \\\n( +--hash=sha256:[0-9a-f]{64} \\\n)* +--hash=sha256:[0-9a-f]{64}\n", pin
+        )
+    assert "://" not in text and "index-url" not in text
+
+
+def test_the_environment_is_installed_by_checksum() -> None:
+    assert "--no-deps --require-hashes --requirement requirements.lock" in (ROOT / "Makefile").read_text()
+
+
+@pytest.mark.parametrize("name", sorted(presets(CONF / "backbone")))
+def test_models_of_the_hub_are_pinned_by_commit(name: str) -> None:
+    preset = find(name, CONF / "backbone")
+    assert preset is not None
+    engine = settings_of(preset, CONF / "backbone").get("engine") or {}
+    if HUB_NAME.fullmatch(str(engine.get("model", ""))):
+        assert COMMIT.fullmatch(str(engine.get("revision"))), engine
+
+
+def test_a_commit_belongs_to_one_model() -> None:
+    text = "".join(path.read_text() for path in (CONF / "backbone").glob("*.yaml"))
+    found = set(re.findall(r"model: ([\w.-]+/[\w.-]+)(?:, |\n +)revision: ([0-9a-f]{40})", text))
+    assert len({model for model, _ in found}) == len({commit for _, commit in found}) == len(found) >= 11
+
+
+def test_assets_and_the_hubs_data_set_are_pinned() -> None:
+    """One file's commit and checksum are not known: they are noted when it is fetched."""
+    loose = {asset.name for asset in CATALOG.values() if asset.hub and not COMMIT.fullmatch(asset.hub.revision)}
+    assert loose == {"deepseek_r1_15b_gguf"}
+    assert COMMIT.fullmatch(hotpotqa_files.HUB_REVISION)
+
+
+def test_no_preset_names_a_model_of_the_hub_elsewhere() -> None:
+    for group in ("embedder", "memory", "judge", "scoring"):
+        for path in (CONF / group).rglob("*.yaml"):
+            for key, value in _leaves(yaml.safe_load(path.read_text(encoding="utf-8"))):
+                assert key not in ("model", "bertscore_model") or not HUB_NAME.fullmatch(str(value)), (path, value)
+
+
+def _leaves(node: object) -> list[tuple[str, object]]:
+    if not isinstance(node, dict):
+        return []
+    pairs = node.items()
+    return [
+        leaf for key, value in pairs for leaf in (_leaves(value) if isinstance(value, dict) else [(str(key), value)])
+    ]
