@@ -14,13 +14,13 @@ WORKERS ?= 3
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(VENV)/.stamp: requirements.lock pyproject.toml
+$(VENV)/.stamp: requirements.lock requirements-torch.txt pyproject.toml
 	@test -x $(PY) || command -v $(PYTHON) >/dev/null || { echo "error: there is no $(PYTHON); memsys needs Python 3.11 or 3.12: make $(or $(MAKECMDGOALS),env) PYTHON=/path/to/python"; exit 2; }
 	@test -x $(PY) || $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' 2>/dev/null || { found=$$($(PYTHON) -V 2>/dev/null); echo "error: $(PYTHON) $${found:+is }$${found:-does not start}; memsys needs Python 3.11 or 3.12: make $(or $(MAKECMDGOALS),env) PYTHON=/path/to/python"; exit 2; }
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@echo "installing the environment into $(VENV) (a few minutes the first time)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements.lock
-	@$(PY) -m pip install --quiet --disable-pip-version-check torch # PyPI's build for Linux brings NVIDIA's libraries, the CPU build nothing
+	@$(PY) -m pip install --quiet --disable-pip-version-check --requirement requirements-torch.txt
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
@@ -111,15 +111,13 @@ slurm: ## install the Debian packages of a private Slurm (needs root, or sudo)
 test-slurm: models slurm  ## sweeps on a real Slurm of one node, started and stopped by the tests
 	$(PY) -m pytest -m slurm tests/slurm -p no:xdist --durations=0
 
-# PyTorch's CPU build of the version in requirements.lock (x86_64, Python 3.11), which PyPI does not have.
-TORCH_CPU_SHA256 := 6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b
-
-lock: env  ## write requirements.lock, with the sha256 of every file, from what is installed (needs uv)
+lock: env  ## write requirements.lock, with the sha256 of every file, and requirements-torch.txt from what is installed (needs uv)
 	@command -v uv >/dev/null || { echo "error: there is no uv, which asks the index for checksums: pip install uv"; exit 2; }
 	@$(PY) -m pip freeze --all --exclude-editable --exclude memsys --exclude pip | sed 's/+cpu$$//' > .lock
-	@uv pip compile --quiet --no-deps --generate-hashes --no-header --no-annotate --universal --python-version 3.11 .lock | \
-	  sed '/^#/d; s/^torch==.*/&\n    --hash=sha256:$(TORCH_CPU_SHA256) \\/' > .lock.hashed
-	@{ grep '^#' requirements.lock; cat .lock.hashed; } > .lock && mv .lock requirements.lock && rm .lock.hashed
+	@grep -v '^torch==' .lock > .lock.in
+	@uv pip compile --quiet --no-deps --generate-hashes --no-header --no-annotate --universal --python-version 3.11 .lock.in -o .lock.hashed
+	@{ grep '^#' requirements-torch.txt; grep '^torch==' .lock; } > .lock.torch && mv .lock.torch requirements-torch.txt
+	@{ grep '^#' requirements.lock; grep -v '^#' .lock.hashed; } > .lock && mv .lock requirements.lock && rm .lock.in .lock.hashed
 
 clean:  ## remove environments and caches; results and models stay
 	rm -rf $(VENV) .venv-serve .mypy_cache .ruff_cache .pytest_cache build *.egg-info

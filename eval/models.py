@@ -5,14 +5,15 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from eval.cli.commands import explains_errors, program, start
+from eval.cli.suggestions import did_you_mean
 from eval.cli.terminal import say
-from eval.configs.choices import find, settings_of
+from eval.configs.choices import find, presets, settings_of
 from eval.configs.presets import CONF
 from memsys.assets.catalog import CATALOG, find_asset
 from memsys.assets.contract import Asset
 from memsys.assets.fetch import fetch
 from memsys.assets.paths import models_dir
-from memsys.errors import ConfigError
+from memsys.errors import AssetError, ConfigError
 
 
 @explains_errors
@@ -55,6 +56,9 @@ def asset_of(name: str) -> Asset:
     backbones = CONF / "backbone"
     preset = None if name in CATALOG else find(name, backbones)
     if preset is None:
+        if name not in CATALOG:
+            guess = did_you_mean(name, [*CATALOG, *presets(backbones)])
+            raise AssetError(f"there is no asset {name!r}{guess or ';'} `memsys models --list` names those there are")
         return find_asset(name)
     engine = settings_of(preset, backbones).get("engine") or {}
     for asset in CATALOG.values():

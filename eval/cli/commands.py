@@ -9,10 +9,12 @@ import logging
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NoReturn, ParamSpec, cast
 
 from eval.cli.escaping import terminal
@@ -90,6 +92,7 @@ def start(main: Callable[[], object]) -> NoReturn:
     from eval.configs.plugins import load_plugins
 
     use_safe_streams()
+    sys.excepthook = _show_fault
     try:
         with one_message():
             check_current_folder()
@@ -217,12 +220,12 @@ class _Output(_Stream):
 
 
 class _Messages(_Stream):
-    """Standard error, tracebacks among it, without keys: where it cannot be written there is nobody to tell."""
+    """Standard error: where it cannot be written there is nobody to tell."""
 
-    def write(self, text: str) -> int:
-        """Write."""
-        super().write(redacted(text))
-        return len(text)
+
+def _show_fault(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Write the traceback of what nobody expected, without keys."""
+    sys.stderr.write(redacted("".join(traceback.format_exception(kind, error, trace))))
 
 
 def add_runs_option(parser: argparse.ArgumentParser) -> None:

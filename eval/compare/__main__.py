@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog=program("compare"),
         description="Runs side by side: terminal table, Markdown, CSV, LaTeX, plot, and tests against one of them.",
     )
-    parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")
+    parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them, as results/runs")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the files (default: results/comparison)")
     parser.add_argument("--protocol", help="protocol of conf/protocol (default: the runs' own)")
     parser.add_argument(

@@ -165,7 +165,13 @@ class Checker:
             if not self.is_group(group) or override.is_delete():
                 continue
             self._check_sign(override)
-            for value in chosen_values(override):
+            values = list(chosen_values(override))
+            if group == "sweep" and len(values) > 1:
+                raise ConfigError(
+                    f"{override.input_line}: a sweep chooses its own cells, so a command takes one; start one command "
+                    f"each: {' and '.join(f'+sweep={each}' for each in values)}"
+                )
+            for value in values:
                 if not isinstance(value, str | dict):  # settings by name are merged into what is chosen
                     raise ConfigError(f"{override.input_line}: {group} is chosen by a name, as in {group}=NAME")
                 if isinstance(value, str) and (self._is_part(group, value) or not self._has(group, value)):

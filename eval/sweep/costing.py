@@ -55,6 +55,10 @@ class CostTotals:
         """Sum of both."""
         return CostTotals(self.calls + other.calls, self.prompt + other.prompt, self.reply + other.reply)
 
+    def __sub__(self, other: "CostTotals") -> "CostTotals":
+        """What is left without the other."""
+        return CostTotals(self.calls - other.calls, self.prompt - other.prompt, self.reply - other.reply)
+
 
 def total(calls: Sequence[ExpectedCalls]) -> CostTotals:
     """Sum over roles."""
@@ -192,11 +196,13 @@ def _group(name: str, costs: Sequence[CellCost], gpu: Gpu) -> GroupCost:
         return GroupCost(name, len(costs), to_pay, gpus, None, None, "")
     gpus = gpus or backbone.engine.tensor_parallel_size * backbone.engine.data_parallel_size
     writing = sum((cost.writing for cost in costs), CostTotals())
-    rest = CostTotals(to_pay.calls - writing.calls, to_pay.prompt - writing.prompt, to_pay.reply - writing.reply)
+    rest = to_pay - writing
     row = max(row_hours(cost, size, gpu) for cost in costs)
     written = busy_hours(writing, size, backbone.max_in_flight, gpu) / gpus
-    read = busy_hours(rest, size, backbone.max_in_flight, gpu) / gpus
-    wall = START_HOURS + max(row, written) + read
+    alone = [cost for cost in costs if cost.cell.valid_plan().timing == "latency"]  # one call at a time, own servers
+    slow = sum((cost.to_pay for cost in alone), CostTotals()) - sum((cost.writing for cost in alone), CostTotals())
+    read = (busy_hours(rest - slow, size, backbone.max_in_flight, gpu) + busy_hours(slow, size, 1, gpu)) / gpus
+    wall = START_HOURS * max(len(alone), 1) + max(row, written) + read
     bound: Bound = "writes in a row" if row > written + read else "throughput"
     return GroupCost(name, len(costs), to_pay, gpus, wall * gpus, wall, bound)
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
     ],
 )
 def test_a_python_that_does_not_fit_is_one_message(tmp_path: Path, script: str, words: str) -> None:
-    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+    for name in ("Makefile", "requirements.lock", "requirements-torch.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     python = tmp_path / "python3.13"
     if script:

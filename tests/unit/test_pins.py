@@ -30,6 +30,9 @@ def test_every_package_has_a_version_and_checksums(name: str) -> None:
 
 
 def test_the_environment_is_installed_by_checksum() -> None:
+    """Of torch the version alone is pinned: its CPU build is another file than PyPI has, which needs CUDA."""
+    named = re.findall(r"^torch\S*", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    assert not named and re.search(r"^torch==[\d.]+$", (ROOT / "requirements-torch.txt").read_text(), re.MULTILINE)
     assert "--no-deps --require-hashes --requirement requirements.lock" in (ROOT / "Makefile").read_text()
 
 

@@ -292,6 +292,16 @@ def test_nemori_and_its_fork_pay_their_episodes_once(tmp_path: Path) -> None:
     assert apart.to_pay == apart.method
 
 
+def test_hours_at_latency_are_of_one_question_at_a_time(tmp_path: Path) -> None:
+    base = ["dataset=locomo_sample", "backbone=qwen3_06b", "memory=rag,rag_chunk", f"runs_dir={tmp_path}"]
+    (together,) = plan_sweep(Composer().sweep(base)).groups
+    (alone,) = plan_sweep(Composer().sweep([*base, "timing=latency"])).groups
+    assert together.hours is not None and alone.hours is not None
+    steps = alone.to_pay.reply * 0.004 / 3600
+    assert alone.hours == pytest.approx(2 * 0.05 + steps, rel=0.05), "a server for each cell, a step for each token"
+    assert alone.hours > together.hours
+
+
 def test_hours_follow_size_and_gpu() -> None:
     work = CostTotals(1000, 1_000_000, 100_000)
     assert busy_hours(work, 8, 128, GPUS["h100"]) < busy_hours(work, 8, 128, GPUS["a100"])
