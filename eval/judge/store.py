@@ -152,6 +152,7 @@ def load_judged(run_dir: Path) -> list[StoredVerdicts]:
 
     Raises:
         ScoringError: answers changed since.
+        RunDirectoryError: verdicts are lost.
     """
     found = []
     for path in sorted((run_dir / FOLDER).glob("*.json")):
@@ -165,6 +166,11 @@ def load_judged(run_dir: Path) -> list[StoredVerdicts]:
                 "with this judge, or delete its files"
             )
         verdicts = tuple(read_verdicts(path.with_suffix(".jsonl")))
+        if len(verdicts) != meta.get("verdicts", len(verdicts)):
+            raise RunDirectoryError(
+                f"{path.with_suffix('.jsonl')} holds {len(verdicts)} of the {meta['verdicts']} verdicts that "
+                f"{path.name} counts; restore it, or delete both files and judge again"
+            )
         orders = _orders(run_dir, path, meta[ORDER]) if (meta.get(ORDER) or {}).get("status") == "complete" else None
         found.append(StoredVerdicts(meta["column"], meta, verdicts, orders))
     return found

@@ -222,8 +222,9 @@ async def _judge(
     kept = _in_order(items, read_verdicts(rows))
     # Answers that changed have fewer repeats than the others, whose further ones the reply cache has.
     repeats = min(Counter((verdict.question_id, verdict.item) for verdict in kept).values(), default=1)
-    _write_rows(rows, [one for one in kept if one.repeat < repeats])
-    write_json(meta_path, {**meta, "status": "complete", "repeats": repeats})
+    kept = [one for one in kept if one.repeat < repeats]
+    _write_rows(rows, kept)
+    write_json(meta_path, {**meta, "status": "complete", "repeats": repeats, "verdicts": len(kept)})
 
 
 async def _align(

@@ -49,7 +49,7 @@ class Cache:
             return known[0]
         # Both ways give what JSON makes of it, so that a page is the same with and without the cache.
         text = json.dumps([make()], allow_nan=False)
-        write_atomic(path, text.encode())
+        write_atomic(path, f"{_checksum(path, text)}\n{text}".encode())
         return json.loads(text)[0]
 
     def prune(self) -> None:
@@ -61,12 +61,17 @@ class Cache:
 
 
 def _read(path: Path) -> list[Any] | None:
-    """An entry; a damaged one counts as absent and is computed again."""
+    """An entry; one that is not as it was written, or is another's, counts as absent and is computed again."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        checksum, _, text = path.read_text(encoding="utf-8").partition("\n")
+        found: list[Any] | None = json.loads(text) if checksum == _checksum(path, text) else None
     except (OSError, ValueError):
         return None
-    return value if isinstance(value, list) and len(value) == 1 else None
+    return found
+
+
+def _checksum(path: Path, text: str) -> str:
+    return hashlib.sha256(f"{path.name}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def fingerprint(folder: Path) -> list[Json]:

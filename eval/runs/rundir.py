@@ -29,6 +29,8 @@ from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
 CALLS = "calls.jsonl"
+#: Phase of the calls that a judge made.
+JUDGING = "judge"
 #: Calls that were paid and are no part of what the method costs: those of the warm-up, and those that a resumed run
 #: made again because it has no reply cache.
 REPEATED_CALLS = "repeated_calls.jsonl"
@@ -67,8 +69,8 @@ class CallFolder:
 
     @property
     def booked_calls(self) -> int:
-        """Calls in the ledger."""
-        return len(self._known_calls)
+        """Calls of the run in the ledger; those of judges come later and are not counted in ``run.json``."""
+        return sum(phase != JUDGING for _, phase, *_ in self._known_calls)
 
     def add_call(self, record: CallRecord) -> None:
         """Append to the ledger; a call that a resumed run repeats is not booked twice.

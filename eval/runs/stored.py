@@ -14,6 +14,7 @@ from eval.runs.records import (
     SettledRecord,
     UpdatesRecord,
 )
+from eval.runs.rundir import JUDGING
 from memsys.errors import ScoringError
 from memsys.llm.ledger import CallRecord
 
@@ -141,7 +142,7 @@ def load_calls(run_dir: Path) -> list[CallRecord]:
     path = run_dir / "run.json"
     record = load_json(path) if path.is_file() else {}
     if record.get("status") == "complete":
-        lost = lost_calls(run_dir, len(calls), record)
+        lost = lost_calls(run_dir, sum(call.phase != JUDGING for call in calls), record)
         if lost:
             raise ScoringError(lost)
     return calls
@@ -152,7 +153,7 @@ def lost_calls(run_dir: Path, held: int, record: Mapping[str, Any]) -> str:
 
     Args:
         run_dir: of the run.
-        held: number of calls in its ``calls.jsonl``.
+        held: number of calls in its ``calls.jsonl``, those of judges left out.
         record: its ``run.json``.
 
     Returns:

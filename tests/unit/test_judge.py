@@ -218,6 +218,21 @@ def test_verdicts_of_an_unknown_judge_are_not_taken(tmp_path: Path, server: Stub
     assert load_judged(path)[0].verdicts == before
 
 
+def test_lost_verdicts_are_named_and_not_made_up_by_the_rest(
+    tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of them were averaged as if they were all."""
+    path = write_run(tmp_path)
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    verdicts = path / "judgements" / "lenient-smollm2_135m_vllm.jsonl"
+    lines = verdicts.read_text().splitlines(keepends=True)
+    verdicts.write_text("".join(lines[::2]))
+    capsys.readouterr()
+    assert main([str(path), *arguments(server, tmp_path)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"holds {len(lines[::2])} of the {len(lines)} verdicts" in said and "judge again" in said
+
+
 def test_more_repeats_add_to_those_there(tmp_path: Path, server: StubServer) -> None:
     path = write_run(tmp_path)
     assert main([str(path), *arguments(server, tmp_path)]) == 0

@@ -14,6 +14,7 @@ from eval.compare.rows import estimate
 from eval.explain.__main__ import run_folders
 from eval.export import export_run
 from eval.report.__main__ import main
+from eval.report.cache import Cache
 from eval.report.calls import read_ledger
 from eval.report.config import PageConfig, load_config
 from eval.report.data import collect, page_data
@@ -320,3 +321,15 @@ def test_the_texts_of_another_run_of_one_id_are_not_shown(tmp_path: Path) -> Non
     found = collect([tmp_path])
     assert [run.record["started"] for run in found.runs] == ["2026-01-02"] and found.folders == (second,)
     assert run_folders([tmp_path], {run.run_id: run for run in found.runs}) == {"run": second}
+
+
+def test_a_part_of_the_report_that_was_changed_is_computed_again(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    for number in (25, 83):
+        assert cache.get("part", [number], lambda mean=number: {"mean": mean}) == {"mean": number}
+    first, second = tmp_path.iterdir()
+    other = second.read_text()
+    first.write_text(first.read_text().replace("25", "95").replace("83", "95"))
+    assert [cache.get("part", [number], lambda mean=number: {"mean": mean})["mean"] for number in (25, 83)] == [25, 83]
+    first.write_text(other)
+    assert [cache.get("part", [number], lambda mean=number: {"mean": mean})["mean"] for number in (25, 83)] == [25, 83]

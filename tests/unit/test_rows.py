@@ -222,3 +222,11 @@ def test_a_complete_run_whose_ledger_was_cut_is_refused(tmp_path: Path) -> None:
         load_calls(tmp_path)
     (tmp_path / "run.json").write_text('{"status": "interrupted", "counts": {"calls": 2}}')
     assert load_calls(tmp_path) == []
+
+
+def test_calls_of_judges_do_not_stand_in_for_lost_ones(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"status": "complete", "counts": {"calls": 2}}')
+    judge = {**ROWS[CallRecord], "phase": "judge"}
+    (tmp_path / "calls.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (ROWS[CallRecord], judge, judge)))
+    with pytest.raises(ScoringError, match=r"calls\.jsonl holds 1 of the 2 calls that run\.json counts"):
+        load_calls(tmp_path)
