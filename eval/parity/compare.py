@@ -11,6 +11,7 @@ from eval.parity.endpoint import RecordedCall
 from eval.parity.facts import Facts, KnownTexts
 from eval.parity.ours import SideResult
 from memsys.departures import Difference, Extent
+from memsys.llm.thoughts import read_answer
 from memsys.vocabulary import Json
 
 #: Stands before each message after the prompt.
@@ -206,8 +207,8 @@ class Comparer:
 
 
 def _trimmed(prediction: Json) -> Json:
-    """An answer without the white space around it, which no metric sees and our readers cut away."""
-    return prediction.strip() if isinstance(prediction, str) else prediction
+    """An answer as our readers read every system's: without thoughts, a code fence and white space around it."""
+    return read_answer(prediction).text.strip() if isinstance(prediction, str) else prediction
 
 
 def _matched(

@@ -38,6 +38,7 @@ class Counterpart:
         overrides: of our run.
         release: repository and commit of the files that name none.
         phrases: role -> texts that its prompts hold, ours or theirs, where no schema of a reply tells the role.
+        answers: whether the release answers questions; where it does not, what it stores is compared.
         tokens: what the server of both sides counts as tokens (:data:`TOKENS`).
     """
 
@@ -52,6 +53,7 @@ class Counterpart:
     release: Mapping[str, str] = field(default_factory=dict)
     phrases: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tokens: str = "words"
+    answers: bool = True
 
     def __post_init__(self) -> None:
         if self.tokens not in TOKENS:

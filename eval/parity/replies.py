@@ -54,6 +54,8 @@ def _evolve(draw: Draw) -> dict[str, Json]:
     if draw.chance(10):
         actions.append(rand.choice((draw.topics.unknown_action, *map(str, actions))))
     links: list[Json] = [*rand.sample(neighbours, rand.randint(0, len(neighbours)))]
+    if draw.chance(4):  # a note that the prompt does not show
+        links.append(rand.randrange(4))
     return {
         "should_evolve": not draw.chance(3),
         "actions": actions,
@@ -89,6 +91,11 @@ def _answer(draw: Draw) -> dict[str, Json]:
 
 def _text(draw: Draw) -> str:
     return draw.text(draw.random.randint(1, 8))
+
+
+def _sentence(draw: Draw) -> str:
+    """A text with a full stop: MemoryBank's release puts such texts behind each other with nothing between them."""
+    return f"{_text(draw)}."
 
 
 def _merge(draw: Draw) -> str:
@@ -146,12 +153,17 @@ def _event(draw: Draw, name: str, text: str, event: str = "") -> Json:
 
 
 def _boundary(draw: Draw) -> dict[str, Json]:
-    return {"should_end": draw.chance(5), "reason": draw.text(4), "confidence": 0.5, "topic_summary": draw.text(2)}
+    """Whether an episode ends; now and then in another type, of which Python takes a text for true."""
+    ends: Json = draw.chance(5)
+    if draw.chance(8):
+        ends = draw.random.choice(("false", "true", "", 0, 1, None))
+    return {"should_end": ends, "reason": draw.text(4), "confidence": 0.5, "topic_summary": draw.text(2)}
 
 
 def _episode(draw: Draw) -> dict[str, Json]:
     """A story; its time is the model's own now and then, and sometimes no time."""
-    told: dict[str, Json] = {"title": draw.text(5), "content": draw.text(12)}
+    title: Json = draw.random.choice((7, [draw.mark()])) if draw.chance(12) else draw.text(5)
+    told: dict[str, Json] = {"title": title, "content": draw.text(12)}
     if not draw.chance(4):
         told["timestamp"] = draw.random.choice(("2023-05-08T13:56:00", "2024-01-31T08:00:00", "some day", ""))
     return told
@@ -183,6 +195,10 @@ UNKNOWN_ROLE = "unknown"
 #: Roles that are known by a phrase of their prompts, and what is said.
 PHRASE_ROLES: Mapping[str, Speaker] = {
     "boundary": _boundary,
+    "day_personality": _sentence,
+    "day_summary": _sentence,
+    "overall_history": _sentence,
+    "overall_personality": _sentence,
     "calibrate": _statements,
     "episode": _episode,
     "extract": _extract,

@@ -186,6 +186,11 @@ def ours_alone(place: str, ours: Any, theirs: Any) -> bool:
     return ours is not None and (theirs is None or theirs == "")
 
 
+def theirs_alone(place: str, ours: Any, theirs: Any) -> bool:
+    """Ours has nothing."""
+    return ours is None and theirs is not None
+
+
 def same_pages(place: str, ours: Any, theirs: Any) -> bool:
     """Both list pages, the same under the same numbers, found by the same tools, in the same order."""
     pages = _PAGE_LINE.findall(ours)
@@ -223,6 +228,7 @@ RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "lines_shown": lines_shown,
     "lines_shown_but_names": lines_shown_but_names,
     "links_to_stored_notes": links_to_stored_notes,
+    "theirs_alone": theirs_alone,
     "theirs_of_a_page": theirs_of_a_page,
     "two_members": two_members,
     "ours_alone": ours_alone,

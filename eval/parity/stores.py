@@ -118,6 +118,19 @@ def gam_store(state: Mapping[str, Any]) -> dict[str, Json]:
     return {"pages": [{"text": page["text"], "abstract": page["abstract"]} for page in state["pages"]]}
 
 
+def memorybank_store(state: Mapping[str, Any]) -> dict[str, Json]:
+    """Summaries and descriptions of MemoryBank's days, in order, and the portrait."""
+    days = [
+        {
+            "date": day["date"],
+            "summary": "\n".join(one["text"] for one in day["summaries"]),
+            "personality": "\n".join(day["personality"]),
+        }
+        for day in state["days"]
+    ]
+    return {"days": days, "portrait": {"portrait": {"text": state["personality"]}}}
+
+
 def memoryos_store(state: Mapping[str, Any]) -> dict[str, Json]:
     """Queue, pages, segments, profile and facts of MemoryOS, each in the order they came; keywords sorted."""
     chains = ChainSummaries("two_later" if "chain_starts" in state else "latest")
@@ -183,6 +196,7 @@ STORES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Json]]] = {
     "gam": gam_store,
     "mem0": mem0_store,
     "memgpt": memgpt_store,
+    "memorybank": memorybank_store,
     "memoryos": memoryos_store,
     "nemori": nemori_store,
     "notes": notes_store,

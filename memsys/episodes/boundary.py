@@ -49,7 +49,7 @@ class Segmenter:
             return self._close("limit", TEXTS("long_enough"))
         reply = await self._llm.ask(self._role, self._shown(message), key=message.turn_id)
         found = loose_object(reply, self._role.reading)
-        ends = flag_of(found, "should_end")
+        ends = flag_of(found, "should_end", self._role.reading)
         if reply.value is None:
             self.counts["fallback.boundary"] += 1
             self.counts[f"boundary.{'no_cut' if ends is None else 'recovered'}"] += 1

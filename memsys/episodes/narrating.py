@@ -32,8 +32,8 @@ async def narrate(llm: LanguageModel, role: Role, block: MessageBlock, rules: Ep
     values = {"messages": joined(block.messages, dated=True), "reason": block.reason or TEXTS("conversation_ends")}
     reply = await llm.ask(role, values, key=block.key)
     found = loose_object(reply, role.reading)
-    title, content = text_of(found, "title"), text_of(found, "content")
-    time = resolve_timestamp(block, text_of(found, "timestamp"), rules.slack_days)
+    title, content, told = (text_of(found, name, role.reading) for name in ("title", "content", "timestamp"))
+    time = resolve_timestamp(block, told, rules.slack_days)
     if content:
         fallback: EpisodeFallback | None = None if reply.value is not None else "recovered"
         return Story(block, title or template_title(block), content, time, fallback)

@@ -5,7 +5,7 @@ from typing import Any
 
 from memsys.llm.bounded import object_of
 from memsys.llm.contract import Reply
-from memsys.llm.reading import ReplyReading
+from memsys.llm.reading import TOLERANT, ReplyReading
 
 _ANY_OBJECT = {"type": "object"}
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
@@ -16,15 +16,26 @@ def loose_object(reply: Reply, reading: ReplyReading) -> Mapping[str, Any]:
     return object_of(reply, _ANY_OBJECT, reading) or {}
 
 
-def text_of(found: Mapping[str, Any], name: str) -> str:
-    """Return a member as text, stripped; empty where it is missing or no string."""
-    value = found.get(name)
+def text_of(found: Mapping[str, Any], name: str, reading: ReplyReading = TOLERANT) -> str:
+    """Return a member as text, stripped; empty where it is missing or no string.
+
+    Where the reading checks nothing, as the released codes of Nemori and xMemory, what is no string becomes the text
+    that Python writes for it.
+    """
+    value = found.get(name, "")
+    if reading.check == "any":
+        value = str(value)
     return value.strip() if isinstance(value, str) else ""
 
 
-def flag_of(found: Mapping[str, Any], name: str) -> bool | None:
-    """Return a member as a truth value, also when it is written as a string; ``None`` where it is neither."""
+def flag_of(found: Mapping[str, Any], name: str, reading: ReplyReading = TOLERANT) -> bool | None:
+    """Return a member as a truth value, also when it is written as a string; ``None`` where it is neither.
+
+    Where the reading checks nothing it is what Python takes it for: the text ``"false"`` is true.
+    """
     value = found.get(name)
+    if reading.check == "any" and name in found:
+        return bool(value)
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower()

@@ -348,7 +348,7 @@ def test_hits_come_best_first_whatever_the_context_shows() -> None:
 def test_the_digest_is_not_shown_where_the_released_code_loses_it() -> None:
     model = replying()
     found = asked(ingested(model, "memorybank_code"))
-    assert model.count("overall_history") == 0 and "Digest" not in found.context and len(found.hits) == 6
+    assert model.count("overall_history") == 0 and "Digest" not in found.context and len(found.hits) == 2
 
 
 def test_ten_units_are_found_and_the_question_is_what_is_searched_by() -> None:

@@ -158,9 +158,9 @@ def test_a_tie_is_a_difference_of_its_own() -> None:
     ]  # fmt: skip
 
 
-def test_white_space_around_answers_is_not_compared() -> None:
+def test_what_stands_around_answers_is_not_compared() -> None:
     comparer = Comparer(KNOWN)
-    comparer.compare_results(*(SideResult({}, {"q": Answered("", "", text)}) for text in (" a\n", "a")))
+    comparer.compare_results(*(SideResult({}, {"q": Answered("", "", text)}) for text in (" a\n", "```\na\n```")))
     assert not comparer.result.differences
 
 

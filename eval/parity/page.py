@@ -1,0 +1,122 @@
+"""Write the tables of ``docs/parity.md`` anew: what can be compared, and what the last runs showed.
+
+``python -m eval.parity.page`` reads the results that ``make parity`` and ``make parity-whole`` left in
+``results/parity``, one folder per stage, and replaces what stands between the marks of the page.
+"""
+
+import argparse
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eval.cli.commands import EXIT_DONE, described, explains_errors, start
+from eval.cli.terminal import say
+from eval.configs.presets import make_preset
+from eval.parity.__main__ import OUT
+from eval.parity.config import counterparts, find_counterpart
+from eval.parity.report import RESULT, table
+from eval.parity.stages import FILE, WHOLE, ParityStages
+from eval.runs.files import write_atomic
+from memsys.assets.paths import ROOT
+from memsys.errors import DataError
+
+PAGE = ROOT / "docs" / "parity.md"
+HEADS = (
+    "stage", "conversation", "prompts", "spoiled", "calls, ours and theirs", "prompts equal to the letter",
+    "values of the memory equal", "contexts equal", "answers equal", "settings equal", "ties", "unexplained",
+)  # fmt: skip
+
+
+def released_table() -> list[str]:
+    """The released codes: name, repositories with commits and files, settings that are compared, and stages."""
+    stages = {name: own for file in (FILE, WHOLE) for name, own in make_preset(ParityStages, file).stages.items()}
+    rows = []
+    for name in counterparts():
+        counterpart = find_counterpart(name)
+        files = Counter(
+            f"{source.repository}@{source.commit[:7]}"
+            for source in counterpart.sources(counterpart.find_pack(ROOT)).values()
+        )
+        presets = dict.fromkeys(one for own in stages.values() if f"against={name}" in own for one in own)
+        memories = [one.removeprefix("memory=") for one in presets if one.startswith("memory=")]
+        code = ", ".join(f"{repository} ({count} files)" for repository, count in files.items())
+        rows.append((f"`{name}`", code, ", ".join(f"`{one}`" for one in memories), len(counterpart.released)))
+    return table(("against", "code", "presets", "settings compared"), rows)
+
+
+def runs_table(folder: Path) -> list[str]:
+    """What the runs in a folder showed, one row for each stage that has a result there.
+
+    Raises:
+        DataError: there is none.
+    """
+    found = {path.parent.parent.name: path for path in folder.glob(f"*/*/{RESULT}")}
+    names = [
+        *make_preset(ParityStages, FILE).stages,
+        *(f"whole_{one}" for one in make_preset(ParityStages, WHOLE).stages),
+    ]
+    rows = [_row(name, json.loads(found[name].read_text(encoding="utf-8"))) for name in names if name in found]
+    if not rows:
+        raise DataError(f"{folder} has no results of stages; make parity or make parity-whole writes them")
+    return table(HEADS, rows)
+
+
+def _row(stage: str, result: Mapping[str, Any]) -> tuple[str, ...]:
+    calls, parts, told = list(result["calls"].values()), result["parts"], result["settings"]
+    memory = [one for name, one in parts.items() if name not in ("contexts", "answers", "settings")]
+    ties = sum(one["tie"] for one in (*calls, *parts.values()))
+    return (
+        stage,
+        result["conversation"],
+        told["prompts"],
+        told["spoiled replies"],
+        f"{_sum(calls, 'ours'):,}, {_sum(calls, 'theirs'):,}",
+        f"{_sum(calls, 'equal'):,}",
+        _share(memory),
+        *(_share([parts[name]] if name in parts else []) for name in ("contexts", "answers", "settings")),
+        f"{ties}",
+        f"{result['unexplained']}",
+    )
+
+
+def _share(counts: Sequence[Mapping[str, int]]) -> str:
+    return f"{_sum(counts, 'equal'):,} of {_sum(counts, 'compared'):,}"
+
+
+def _sum(counts: Sequence[Mapping[str, int]], name: str) -> int:
+    return sum(one[name] for one in counts)
+
+
+def with_table(page: str, name: str, lines: Sequence[str]) -> str:
+    """Return a page with other lines between the marks of a table.
+
+    Raises:
+        DataError: the page has no such marks.
+    """
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    if not pattern.search(page):
+        raise DataError(f"{PAGE.name} has no lines {begin} and {end}")
+    text = "\n".join([begin, *lines, end])
+    return pattern.sub(lambda _: text, page)
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        description=described(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=Path, default=OUT, help="folder of the reports (default: results/parity)")
+    options = parser.parse_args(arguments)
+    page = with_table(PAGE.read_text(encoding="utf-8"), "released", released_table())
+    write_atomic(PAGE, with_table(page, "runs", runs_table(options.runs)).encode())
+    say(f"wrote {PAGE.name}")
+    return EXIT_DONE
+
+
+if __name__ == "__main__":
+    start(main)
