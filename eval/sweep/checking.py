@@ -110,11 +110,19 @@ def _part(config: Mapping[str, Any], name: str, composer: Composer) -> Any:
     """A part as it was in a run: presets change, so they give only the settings that are younger than the run."""
     from omegaconf import OmegaConf
 
-    own, host = str(config[name]["name"]), config[name].get("host") or {}
-    preset_name = own.removesuffix(f"_{host.get('name')}")  # a gate's name is completed by its host's
+    return make_part(OmegaConf.create({name: _completed(config[name], name, composer)}), name)
+
+
+def _completed(recorded: Mapping[str, Any], name: str, composer: Composer) -> dict[str, Any]:
+    """The recorded settings of a part, and of a gate's host, with what their presets have besides."""
+    from omegaconf import OmegaConf
+
+    host = recorded.get("host") or {}
+    preset_name = str(recorded["name"]).removesuffix(f"_{host.get('name')}")  # a gate's name is completed by its host's
     composed = composer.compose([f"{name}={preset_name}"], sweep=False)
     preset: Any = OmegaConf.to_container(composed[name], resolve=True)
-    return make_part(OmegaConf.create({name: _merged(preset, config[name])}), name)
+    completed = _merged(preset, recorded)
+    return {**completed, "host": _completed(host, name, composer)} if host else completed
 
 
 def _merged(preset: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
