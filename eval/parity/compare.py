@@ -97,7 +97,7 @@ class Comparer:
 
     def __init__(self, known: KnownTexts, questions: Mapping[str, str] | None = None) -> None:
         self._known = known
-        #: Ids of questions whose contexts differ in tied memories alone (:mod:`eval.parity.ties`).
+        #: Ids of questions and places that differ in tied memories alone (:mod:`eval.parity.ties`).
         self.tied: Set[str] = frozenset()
         self._questions = {known.number(text): name for text, name in (questions or {}).items()}
         self.result = Comparison()

@@ -21,7 +21,7 @@ from eval.parity.released_settings import given_values, released_values, value_o
 from eval.parity.replies import DeterministicBackbone
 from eval.parity.report import ParityReport, write_calls, write_report
 from eval.parity.stores import STORES
-from eval.parity.ties import tied_questions
+from eval.parity.ties import tied_neighbours, tied_questions
 from eval.running.models import embedder_for
 from eval.serve import plan_of
 from memsys.assets.paths import ROOT
@@ -122,7 +122,7 @@ class ParityRun:
                 ours = ours if self.counterpart.answers else SideResult(ours.store)
                 with stage(f"running {self.against}"):
                     theirs = self._run_theirs(files, released, endpoint.url("theirs"))
-        comparer.tied = tied_questions(endpoint, ours, theirs)
+        comparer.tied = tied_questions(endpoint, ours, theirs) | tied_neighbours(endpoint, ours, theirs)
         for side, calls in endpoint.calls.items():
             write_calls(calls, self.folder / f"calls-{side}.jsonl")
         comparer.compare_calls(endpoint.calls["ours"], endpoint.calls["theirs"])

@@ -34,6 +34,32 @@ def tied_questions(endpoint: ParityEndpoint, ours: SideResult, theirs: SideResul
     }
 
 
+def tied_neighbours(endpoint: ParityEndpoint, ours: SideResult, theirs: SideResult) -> set[str]:
+    """Find the facts whose nearest ones stand in another order, and only where they are equally near to the fact.
+
+    Returns:
+        Places in the memory, such as ``facts.3.nearest``.
+    """
+    mine, yours = (side.store.get("facts") for side in (ours, theirs))
+    if not (isinstance(mine, list) and isinstance(yours, list)):
+        return set()
+    pairs: Any = enumerate(zip(mine, yours, strict=False))
+    return {
+        f"facts.{place}.nearest"
+        for place, (one, other) in pairs
+        if one.get("nearest") != other.get("nearest") and _reordered(endpoint, yours, other, one["nearest"])
+    }
+
+
+def _reordered(endpoint: ParityEndpoint, facts: Sequence[Any], fact: Mapping[str, Any], ours: Sequence[int]) -> bool:
+    theirs = fact["nearest"]
+    if sorted(ours) != sorted(theirs):
+        return False
+    texts = {facts[place]["text"]: facts[place]["text"] for place in theirs}
+    cosines = _cosines(endpoint, Answered(fact["text"], "", ""), texts)
+    return _close(*([cosines[facts[place]["text"]] for place in places] for places in (ours, theirs)))
+
+
 def memory_texts(store: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     """Texts of memories as contexts show them, each with what was embedded of it."""
     for part in store.values():

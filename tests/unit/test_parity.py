@@ -21,7 +21,7 @@ from eval.parity.replies import DeterministicBackbone, Request, read_request
 from eval.parity.report import ParityReport, render
 from eval.parity.rules import passes
 from eval.parity.spoiling import SPOILERS
-from eval.parity.ties import tied_questions
+from eval.parity.ties import tied_neighbours, tied_questions
 from memsys.assets.paths import ROOT
 from memsys.departures import Departure, Match, read_departures
 from memsys.embedding.hashing import HashingEmbedder
@@ -145,6 +145,19 @@ def test_ties_are_measured(ours: str, theirs: str, tied: bool) -> None:
     store = {"facts": [{"text": name} for name in cosines]}
     sides = [SideResult(store, {"q": Answered("Who sails?", context, "", {"e": 0.9})}) for context in (ours, theirs)]
     assert tied_questions(Directions(cosines), *sides) == ({"q"} if tied else set())  # type: ignore[arg-type]
+
+
+def test_the_order_of_tied_neighbours_is_measured() -> None:
+    cosines = {"a": 0.9, "b": 0.5, "c": 0.5 + 4e-7}
+
+    def side(nearest: list[int]) -> SideResult:
+        facts: list[Any] = [{"text": "Who sails?", "nearest": nearest}, *({"text": name} for name in cosines)]
+        return SideResult({"facts": facts})
+
+    endpoint: Any = Directions(cosines)
+    assert tied_neighbours(endpoint, side([1, 2, 3]), side([1, 3, 2])) == {"facts.0.nearest"}
+    assert not tied_neighbours(endpoint, side([1, 2, 3]), side([2, 1, 3]))
+    assert not tied_neighbours(endpoint, side([1, 2]), side([1, 3]))
 
 
 def test_a_tie_is_a_difference_of_its_own() -> None:
