@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, described, explains_errors, start
+from eval.cli.places import check_folder
 from eval.cli.terminal import complain, say
 from eval.configs.choices import chosen_settings
 from eval.configs.presets import CONF, make_preset
@@ -70,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", metavar="STAGE", help="compare these stages alone")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of reports by stage (default: results/parity)")
     options = parser.parse_args(arguments)
+    check_folder(options.out)
+    options.out.mkdir(parents=True, exist_ok=True)
     found = make_preset(ParityStages, WHOLE if options.whole else FILE)
     stages = (found.over_sample() if options.whole and not has_locomo() else found).chosen(options.only)
     before = "whole_" if options.whole else ""
