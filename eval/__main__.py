@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from eval.cli.catalogue import Command, commands, find_command
 from eval.cli.commands import explains_errors, start
+from eval.cli.help_text import beside, filled
 
 _USAGE = """\
 memsys: benchmark and reproduce agent-memory systems.
@@ -46,7 +47,8 @@ def entry() -> NoReturn:
 def listing(known: Sequence[Command]) -> str:
     """Text that lists the commands."""
     width = max(len(command.name) for command in known)
-    return _USAGE + "".join(f"  {each.name:<{width}}  {each.summary}\n" for each in known) + _CLOSING
+    entries = (beside(f"  {each.name:<{width}}  ", each.summary) for each in known)
+    return "\n".join((filled(_USAGE), "", *entries, "", filled(_CLOSING), ""))
 
 
 if __name__ == "__main__":

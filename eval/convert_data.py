@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import get_args
 
 from eval.cli.commands import described, explains_errors, program, start
+from eval.cli.help_text import Paragraphs
 from eval.cli.places import check_folder
 from eval.cli.suggestions import did_you_mean
 from eval.cli.terminal import say
@@ -101,7 +102,7 @@ def _renamed(samples: Sequence[Sample]) -> tuple[list[Sample], list[str]]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program("convert_data"), description=described(__doc__))
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.formatter_class = Paragraphs
     parser.add_argument("format", metavar="FORMAT", help=", ".join(FORMATS))
     parser.add_argument("source", type=Path, metavar="IN", help="the file, folder or zip archive")
     parser.add_argument(
@@ -111,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
         "--one-memory", action="store_true", help="one person's chats as the sessions of one conversation"
     )
     parser.add_argument(
-        "--map", nargs="+", default=(), metavar="FIELD=COLUMN",
+        "--map", nargs="+", default=(), metavar="FIELD=COL",
         help="of a table: text=, speaker=, date=, conversation=, session=",
     )  # fmt: skip
     parser.add_argument(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from eval.cli.commands import described, explains_errors, program, start
+from eval.cli.help_text import Paragraphs
 from eval.cli.suggestions import close_names
 from eval.cli.terminal import console
 from eval.configs import choices
@@ -221,7 +222,7 @@ def _cell(value: Json) -> str:
 def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
     """Read the command line into preset, overrides and whether JSON is wanted."""
     parser = argparse.ArgumentParser(prog=program("inspect_data"), description=described(__doc__))
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.formatter_class = Paragraphs
     parser.add_argument("settings", nargs="+", metavar="dataset=NAME [key=value]", help=", ".join(presets()))
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     read = parser.parse_args(arguments)

@@ -37,7 +37,11 @@ def _parser() -> argparse.ArgumentParser:
     way.add_argument("--again", action="store_true", help="open them: the command that started the run asks them again")
     way.add_argument("--close", action="store_true", help="close what an incomplete run has left open, as failed")
     parser.add_argument(
-        "--kinds", nargs="+", choices=_KINDS, help="with --again: these alone (default: withheld and failed)"
+        "--kinds",
+        nargs="+",
+        choices=_KINDS,
+        metavar="KIND",
+        help=f"with --again: these alone, of {', '.join(_KINDS)} (default: withheld and failed)",
     )
     return parser
 

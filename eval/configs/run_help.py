@@ -4,11 +4,10 @@ Hydra's own help composes every group to list it, which takes seconds; the folde
 with and the ``about`` of each variant say the same and what the choice is.
 """
 
-import shutil
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from eval.cli.help_text import beside, filled
 from eval.configs.choices import MEMORY, presets
 from eval.configs.presets import CONF
 from memsys.errors import ConfigError
@@ -17,9 +16,7 @@ from memsys.errors import ConfigError
 _BASES = "base"
 #: Folders of ``conf/`` that are no part of a run's configuration: ``eval.judge`` reads them.
 _NOT_OF_A_RUN = ("judge",)
-_WIDTH, _INDENT = 100, 4
-#: Columns where the output is no terminal, and those that a description needs beside its choice.
-_PIPE_WIDTH, _LEAST_TEXT = 120, 40
+_INDENT = 4 * " "
 
 _USAGE = """\
 memsys runs a memory system over a data set with a backbone and scores its answers.
@@ -28,9 +25,11 @@ usage: memsys run [+experiment=NAME] [GROUP=CHOICE ...] [KEY=VALUE ...] [-m for 
 """
 _CLOSING = """\
 `--help GROUP` (for instance `--help memory`) says what each choice of a group is. Groups with + are not in the default
-configuration: write +experiment=NAME. Every key can be overridden: seed=1 memory.k=20 dataset.conversations=[conv-26]
+configuration: write +experiment=NAME. Every key can be overridden: seed=1 memory.k=20 dataset.conversations=[conv-26].
 A run shows the name of a memory (clag/small: clag_small), which may be written as well: memory=clag_small
+
 A model of your own, on vLLM or any OpenAI-compatible endpoint: docs/models.md
+
 `--cfg job` prints the composed config, `--info defaults-tree` where each part comes from.
 """
 
@@ -60,7 +59,7 @@ def help_text(arguments: Sequence[str], conf: Path = CONF, added: Sequence[Path]
     if named:
         return "\n".join(_described(_choices(folders, name), name) for name in named)
     listed = "".join(_listed(_choices(folders, name), name) for name in known)
-    return f"{_USAGE}\nChoices (conf/):\n\n{listed}\n{_CLOSING}"
+    return f"{filled(_USAGE)}\n\nChoices (conf/):\n\n{listed}\n{filled(_CLOSING)}\n"
 
 
 def groups(conf: Path) -> Iterator[str]:
@@ -83,28 +82,11 @@ def _choices(folders: Sequence[Path], group: str) -> dict[str, str]:
 
 def _listed(choices: Iterable[str], name: str) -> str:
     added = "+" if name in ("experiment", "sweep") else ""
-    listed = textwrap.fill(
-        ", ".join(choices),
-        _WIDTH,
-        initial_indent=" " * _INDENT,
-        subsequent_indent=" " * _INDENT,
-        break_on_hyphens=False,
-    )
+    listed = filled(", ".join(choices), indent=_INDENT)
     return f"  {added}{name}=\n{listed}\n"
 
 
 def _described(choices: Mapping[str, str], name: str) -> str:
     width = max(map(len, choices), default=0)
-    lines = [_entry(f"  {choice:<{width}}  ", about) for choice, about in choices.items()]
+    lines = [beside(f"  {choice:<{width}}  ", about) for choice, about in choices.items()]
     return "\n".join((f"{name}=", *lines, ""))
-
-
-def _entry(choice: str, about: str) -> str:
-    """A choice with its description beside it, or below it where the window is too narrow for both."""
-    window = shutil.get_terminal_size((_PIPE_WIDTH, 0)).columns
-    beside = window - len(choice) >= _LEAST_TEXT
-    first, further = (choice, " " * len(choice)) if beside else (" " * _INDENT, " " * _INDENT)
-    text = textwrap.fill(
-        about, max(window, _LEAST_TEXT), initial_indent=first, subsequent_indent=further, break_on_hyphens=False
-    )
-    return (text or choice).rstrip() if beside else f"{choice.rstrip()}\n{text}".rstrip()

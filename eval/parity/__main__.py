@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, described, explains_errors, program, start
+from eval.cli.help_text import Paragraphs
 from eval.cli.places import RESULTS, check_folder
 from eval.cli.terminal import say
 from eval.cli.whole_numbers import count
@@ -72,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program("parity"),
         description=described(__doc__),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Paragraphs,
         epilog=f"against: {', '.join(counterparts())}. Everything else is as for `memsys run`: dataset=locomo_sample "
         "prompts=authors embedder=hashing memory.buffer_size=20 ...",
     )

@@ -20,6 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, described, explains_errors, start
+from eval.cli.help_text import Paragraphs
 from eval.cli.terminal import say
 from eval.cli.whole_numbers import count
 from eval.configs.presets import read_settings
@@ -103,9 +104,7 @@ def read_mutations() -> tuple[Mutation, ...]:
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make every change and print what became of it; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        description=described(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=described(__doc__), formatter_class=Paragraphs)
     parser.add_argument("--only", nargs="+", metavar="SYSTEM", help="changes of these systems alone")
     parser.add_argument("--jobs", type=count(least=1), default=2, metavar="N", help="stages at a time (default: 2)")
     options = parser.parse_args(arguments)

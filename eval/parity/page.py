@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import EXIT_DONE, described, explains_errors, start
+from eval.cli.help_text import Paragraphs
 from eval.cli.terminal import say
 from eval.configs.presets import make_preset
 from eval.parity.__main__ import OUT
@@ -107,9 +108,7 @@ def with_table(page: str, name: str, lines: Sequence[str]) -> str:
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        description=described(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=described(__doc__), formatter_class=Paragraphs)
     parser.add_argument("--runs", type=Path, default=OUT, help="folder of the reports (default: results/parity)")
     options = parser.parse_args(arguments)
     page = with_table(PAGE.read_text(encoding="utf-8"), "released", released_table())

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, described, explains_errors, start
+from eval.cli.help_text import Paragraphs
 from eval.cli.places import check_folder
 from eval.cli.terminal import complain, say
 from eval.configs.choices import chosen_settings
@@ -63,9 +64,7 @@ class ParityStages:
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare every stage; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        description=described(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=described(__doc__), formatter_class=Paragraphs)
     parser.add_argument("--require", action="store_true", help="end with 3 where a stage cannot be compared")
     parser.add_argument("--whole", action="store_true", help="compare whole conversations (whole.yaml)")
     parser.add_argument("--only", nargs="+", metavar="STAGE", help="compare these stages alone")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.cli.commands import explains_errors, program, start
+from eval.cli.help_text import Paragraphs
 from eval.cli.places import RESULTS
 from eval.cli.terminal import console, say, stage
 from eval.configs.presets import default_choice
@@ -51,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         help="make a run folder from recorded answers",
         description=_COLUMNS,
         epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Paragraphs,
     )
     make.add_argument(
         "words",
