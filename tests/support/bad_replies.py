@@ -28,7 +28,8 @@ class BadReply:
         ending: ``""``, or what the connection does: ``reset`` before the body, ``cut`` in the middle of it, ``slow``
             (in pieces), ``hang`` (nothing comes).
         no_object: however one reads it, no object is in this text: a role with a schema counts it as malformed.
-        no_reply: nothing that a run could use arrives: the run must stop, and end as if undisturbed when resumed.
+        no_reply: nothing that a run could use arrives: the run must settle the question, or stop and end as if
+            undisturbed when resumed.
         harmless: the run ends as if undisturbed.
     """
 

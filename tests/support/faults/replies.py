@@ -46,7 +46,7 @@ def _judged(bench: Bench, case: ReplyCase, ended: Ended, folder: Any) -> str:
 
 
 def _complete(bench: Bench, case: ReplyCase, run: Any) -> str:
-    """A run that went to its end: all is answered, and the ledger tells of the bad replies."""
+    """A run that went to its end: all is answered or settled, and the ledger tells of the bad replies."""
     from eval.runs.files import read_json_lines
 
     bad = BAD_REPLIES[case.kind]
@@ -55,15 +55,18 @@ def _complete(bench: Bench, case: ReplyCase, run: Any) -> str:
     except AssertionError as error:  # a problem of this case, not of the campaign
         return str(error)
     rows = [row for row in read_json_lines(run / "calls.jsonl") if row["role"] == case.role]
-    if len(answered) != len(bench.rows(case.preset, "answers.jsonl")):
-        return "complete, but a question has no answer"
+    settled = list(read_json_lines(run / "settled.jsonl")) if (run / "settled.jsonl").is_file() else []
+    if len(answered) + len(settled) != len(bench.rows(case.preset, "answers.jsonl")):
+        return "complete, but a question has neither an answer nor a reason for none"
+    if any(not row["reason"] or (row["outcome"] == "failed" and case.role not in row["reason"]) for row in settled):
+        return "the reason of a settled question does not name what failed"
     if any(row["prompt_tokens"] < 0 or row["completion_tokens"] < 0 for row in rows):
         return "the ledger has a negative number of tokens"
     if bad.harmless:
         return unlike(run, bench.whole(case.preset))
     if case.every > 1:
         return ""
-    if bad.no_reply:
+    if bad.no_reply and not settled:
         return "complete, although the role never got a reply"
     if bad.no_object and case.role in bench.bound(case.preset) and not all(row["malformed"] for row in rows):
         return "complete, and calls without an object are not counted as malformed"
