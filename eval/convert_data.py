@@ -17,7 +17,7 @@ from eval.cli.help_text import Paragraphs
 from eval.cli.places import check_folder
 from eval.cli.suggestions import did_you_mean
 from eval.cli.terminal import say
-from eval.loaders.custom_files import QUESTIONS, TURNS, write_custom
+from eval.loaders.custom_files import PAGE, QUESTIONS, TURNS, write_custom
 from eval.loaders.exports.chats import DateOrder, Export, Options
 from eval.loaders.exports.formats import FORMATS, counted, read_export
 from eval.loaders.exports.samples import as_conversations, as_one_memory, distinct
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if lost:
         say(f"{lost} evidence ids name no turn and are left out")
     if not questions:
-        say(f"the export has no questions: write them into {options.out / QUESTIONS} (docs/your_own_data.md)")
+        say(f"the export has no questions: write them into {options.out / QUESTIONS} ({PAGE})")
     say(f"next: memsys inspect_data dataset=custom dataset.data_dir={options.out}")
     return 0
 

@@ -24,7 +24,7 @@ from eval.configs.plugins import plugin_folders
 from eval.configs.presets import CONF
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.custom import CustomConfig
-from eval.loaders.custom_files import QUESTIONS
+from eval.loaders.custom_files import PAGE, QUESTIONS
 from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.meanings import COUNTS, NOTES
 from memsys.counting import repeated
@@ -272,7 +272,7 @@ def _look_at(config: DatasetConfig) -> LoadedData:
         return config.load()
     data = config.survey()
     if not data.counts["questions"]:
-        sys.stderr.write(f"warning: {QUESTIONS} holds no question; memsys run needs one (docs/your_own_data.md)\n")
+        sys.stderr.write(f"warning: {QUESTIONS} holds no question; memsys run needs one ({PAGE})\n")
     return data
 
 

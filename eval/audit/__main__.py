@@ -125,7 +125,8 @@ def _present(entries: "Sequence[CatalogueEntry]") -> "list[CatalogueEntry]":
         found.append(entry)
     if not found:
         raise DataError(
-            f"{folder} holds no file of the catalogue; `make recorded` fetches them, or {VARIABLE} names their folder"
+            f"{folder} holds no file of the catalogue; `memsys recorded fetch` fetches them, or "
+            f"{VARIABLE} names their folder"
         )
     for problem in problems:
         complain(problem)

@@ -7,6 +7,7 @@ while it is being imported, is for :mod:`eval`.
 import argparse
 import logging
 import os
+import re
 import signal
 import sys
 import traceback
@@ -20,6 +21,7 @@ from typing import Any, NoReturn, ParamSpec, cast
 from eval.cli.escaping import terminal
 from eval.cli.places import check_current_folder, use_checkout
 from eval.cli.terminal import complain
+from memsys.assets.hints import of_source
 from memsys.credentials import redacted
 from memsys.errors import MemsysError
 
@@ -39,6 +41,9 @@ EXIT_STATUSES = {
     EXIT_INTERRUPTED: "stopped from the keyboard: what was done is kept, the same command continues",
     EXIT_UNREAD: "nobody reads the output any longer (a closed pipe)",
 }
+
+#: Pages and scripts that an installed package lacks, where a help names them.
+_OF_SOURCE = re.compile(r"\b(docs|scripts)/\w+\.(md|py)")
 
 P = ParamSpec("P")
 
@@ -128,8 +133,11 @@ def program(command: str) -> str:
 
 
 def described(doc: str | None) -> str:
-    """A module's docstring as its help shows it: one back-tick around what is typed, as everywhere in messages."""
-    return (doc or "").replace("``", "`")
+    """A module's docstring as its help shows it: one back-tick around what is typed, as everywhere in messages.
+
+    Pages and scripts are named as those of the source where memsys is an installed package.
+    """
+    return _OF_SOURCE.sub(lambda found: of_source(found[0]), (doc or "").replace("``", "`"))
 
 
 def use_safe_streams() -> None:

@@ -8,6 +8,7 @@ from eval.compare.pairs import on_the_same_data
 from eval.compare.rows import SystemRow
 from eval.compare.seeds import fewer_seeds, named_seeds
 from eval.loaders.custom import CUSTOM
+from eval.loaders.custom_files import PAGE
 from eval.metrics.sessions import BY_SESSION
 from eval.scoring.paired import ALPHA
 from eval.tables.pairs import Pair
@@ -156,7 +157,7 @@ def _nothing_to_find(run: StoredRun) -> bool:
 
 def _where_evidence_is_named(dataset: str) -> str:
     if dataset == CUSTOM.key:
-        return "name the turns that hold the answer (evidence in questions.jsonl, docs/your_own_data.md)"
+        return f"name the turns that hold the answer (evidence in questions.jsonl, {PAGE})"
     return f"ask questions with evidence (memsys inspect_data dataset={dataset} counts them by category)"
 
 

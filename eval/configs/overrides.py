@@ -21,6 +21,7 @@ from eval.configs.composed_nodes import child_node, has_node, setting_names, tak
 from eval.configs.override_values import chosen_values, sweep_values
 from eval.configs.plugins import VARIABLE, plugin_packages
 from eval.configs.sweep_settings import compose_first_cell, settings_for_hydra
+from memsys.assets.hints import of_source
 from memsys.credentials import check_settings, redacted
 from memsys.errors import ConfigError
 
@@ -226,7 +227,7 @@ class Checker:
             problem = f"{group}/{value} is a part of other choices and none itself"
         more = f"\n`memsys run --help {group}` says what each of its {len(options)} choices is"
         if not plugin_packages():
-            more += f"; a package of your own is named in {VARIABLE} (docs/plugins.md)"
+            more += f"; a package of your own is named in {VARIABLE} ({of_source('docs/plugins.md')})"
         return f"{added}{group}={value}: {problem}{guess}" + (more if self._name == "config" else "")
 
     def check_keys(self, parsed: Sequence[Any], multirun: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from memsys.errors import ConfigError
 from memsys.prompt_packs.catalogue import PARTS, Absence, Pack, PackPrompt, pack_of
-from memsys.prompt_packs.local import is_present, is_reference, prompts_dir
+from memsys.prompt_packs.local import how_to_fetch, is_present, is_reference, prompts_dir
 from memsys.vocabulary import Json
 
 SOURCES = ("ours", "authors")
@@ -120,7 +120,7 @@ def _check_present(group: RoleGroup) -> None:
     if missing:
         raise MissingPromptsError(
             f"prompts=authors: {len(missing)} texts of {group.pack.name} are missing under {prompts_dir()}, or are not "
-            f"those of the catalogue: {', '.join(one.name for one in missing)}; run `make prompts`, or set prompts=ours"
+            f"those of the catalogue: {', '.join(one.name for one in missing)}; {how_to_fetch()}, or set prompts=ours"
         )
 
 

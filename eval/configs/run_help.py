@@ -7,6 +7,7 @@ with and the ``about`` of each variant say the same and what the choice is.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from eval.cli.commands import described
 from eval.cli.help_text import beside, filled
 from eval.configs.choices import MEMORY, presets
 from eval.configs.presets import CONF
@@ -23,7 +24,7 @@ memsys runs a memory system over a data set with a backbone and scores its answe
 
 usage: memsys run [+experiment=NAME] [GROUP=CHOICE ...] [KEY=VALUE ...] [-m for sweeps: memory=a,b]
 """
-_CLOSING = """\
+_CLOSING = described("""\
 `--help GROUP` (for instance `--help memory`) says what each choice of a group is. Groups with + are not in the default
 configuration: write +experiment=NAME. Every key can be overridden: seed=1 memory.k=20 dataset.conversations=[conv-26].
 A run shows the name of a memory (clag/small: clag_small), which may be written as well: memory=clag_small
@@ -31,7 +32,7 @@ A run shows the name of a memory (clag/small: clag_small), which may be written 
 A model of your own, on vLLM or any OpenAI-compatible endpoint: docs/models.md
 
 `--cfg job` prints the composed config, `--info defaults-tree` where each part comes from.
-"""
+""")
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:

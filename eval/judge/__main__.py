@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         "--people",
         type=count(2),
         metavar="N",
-        help="measure the judge on N answers labelled by people and N wrong ones (files of `make recorded`)",
+        help="measure the judge on N answers labelled by people and N wrong ones (files of `memsys recorded fetch`)",
     )
     return parser
 

@@ -161,7 +161,7 @@ def _of_own(entry: Mapping[str, Json]) -> JudgeStanding:
 
 
 def _how_to_measure(entry: Mapping[str, Json], *, rubric: bool) -> str:
-    option, files = ("--known 100", "of BEAM-100K") if rubric else ("--people 200", "of `make recorded`")
+    option, files = ("--known 100", "of BEAM-100K") if rubric else ("--people 200", "of `memsys recorded fetch`")
     command = f"memsys judge {option} judge={entry['judge']} backbone={entry['backbone']}"
     return f"`{command}` measures it (files {files})"
 
@@ -234,5 +234,5 @@ def _recorded_figures(repository: str, judge: str) -> Mapping[str, str] | None:
     rows = list(csv.DictReader(io.StringIO(RECORDED_FILE.read_text(encoding="utf-8"))))
     wanted = {"judge", "answers", "right_by_people", "right_rejected", "wrong_accepted"}
     if rows and not wanted <= rows[0].keys():
-        raise DataError(f"{RECORDED_FILE} lacks {', '.join(sorted(wanted - rows[0].keys()))}; `make audit` writes it")
+        raise DataError(f"{RECORDED_FILE} lacks {', '.join(sorted(wanted - rows[0].keys()))}; `memsys audit` writes it")
     return next((row for row in rows if row["judge"] == f"{repository}: {judge}"), None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.loaders.contract import DatasetInfo, LoadedData
-from eval.loaders.custom_files import read_custom
+from eval.loaders.custom_files import PAGE, read_custom
 from eval.loaders.kinds import BEFORE_KINDS
 from eval.loaders.locate import sample_path
 from eval.loaders.records import hash_of_files
@@ -23,7 +23,7 @@ _KINDS = {number: BEFORE_KINDS[number] for number in range(1, 7)}
 CUSTOM = DatasetInfo(
     key="custom",
     title="Your own conversations",
-    homepage="docs/your_own_data.md",
+    homepage=PAGE,
     licence="that of your files",
     citation="-",
     files=(),
@@ -34,7 +34,7 @@ CUSTOM = DatasetInfo(
         "unread_fields": "fields that are not part of the format; left out",
         "unread_dates": "dates that cannot be read: shown as written, but nothing is put in order by them",
     },
-    how_to_get="Write turns.jsonl and questions.jsonl (docs/your_own_data.md), or use `memsys convert_data`.",
+    how_to_get=f"Write turns.jsonl and questions.jsonl ({PAGE}), or use `memsys convert_data`.",
 )
 
 #: Kinds with a number of their own in every data set; others are numbered from ``_FIRST_OWN`` in alphabetical order.

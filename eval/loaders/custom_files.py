@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eval.loaders.jsonfile import JsonNode, array_error, read_whole_lines, type_name
 from eval.loaders.kinds import ADVERSARIAL, KINDS, SINGLE_HOP
 from eval.metrics.sessions import EVIDENCE_SESSIONS, session_of
+from memsys.assets.hints import of_source
 from memsys.assets.paths import shipped
 from memsys.dates import parse_date
 from memsys.errors import DataError
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 TURNS, QUESTIONS = "turns.jsonl", "questions.jsonl"
+#: What explains the format.
+PAGE = of_source("docs/your_own_data.md")
 #: Pattern of the schema for texts that must say something.
 _NOT_BLANK = r"\S"
 #: Problems that one message lists, and characters of each.
@@ -94,7 +97,7 @@ def _shaped(path: Path, kind: str, needed: bool = True) -> tuple[list[JsonNode],
     """The lines of the right shape, what is wrong with the others, and the file's sha256; nothing of an absent file."""
     if not path.exists():
         if needed:
-            raise DataError(f"{path}: no such file; write one {kind} a line (docs/your_own_data.md)")
+            raise DataError(f"{path}: no such file; write one {kind} a line ({PAGE})")
         return [], [], ""
     nodes, faults, sha256 = read_whole_lines(path)
     if len(nodes) == 1 and not faults and _objects(nodes[0]):

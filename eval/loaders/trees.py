@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.loaders.jsonfile import is_json_lines
+from memsys.assets.hints import of_source
 from memsys.counting import repeated
 from memsys.errors import DataError, quoted
 
@@ -103,7 +104,7 @@ def _text(path: Path, encoding: str) -> str:
     except (UnicodeError, LookupError) as error:
         raise DataError(
             f"{path} is not {encoding} text ({error}); save it as UTF-8; for recorded answers a YAML "
-            "can name its `encoding` (--shape FILE; docs/scores.md has the keys)"
+            f"can name its `encoding` (--shape FILE; {of_source('docs/scores.md')} has the keys)"
         ) from error
 
 

@@ -83,7 +83,7 @@ def _load(loader: Any, model: str, what: str) -> Any:
         return loader(_resolve(model), local_files_only=True)
     except (OSError, ValueError) as error:
         raise ScoringError(
-            f"{what}: model {model!r} is not on this machine; run `make models` and name one of its models "
+            f"{what}: model {model!r} is not on this machine; run `memsys models` and name one of its models "
             f"(--bertscore-model all-MiniLM-L6-v2), or put the model's folder at {models_dir() / model} "
             f"({str(error).splitlines()[0]})"
         ) from error

@@ -129,7 +129,7 @@ class WordNet:
     def _check(self) -> None:
         """Fail on a WordNet that loads but finds nothing, e.g. files with CRLF, whose byte offsets are wrong."""
         if "doctor" not in self.synonyms("physician"):
-            raise ScoringError("METEOR: the installed WordNet knows no synonyms; delete it and run `make models`")
+            raise ScoringError("METEOR: the installed WordNet knows no synonyms; delete it and run `memsys models`")
 
 
 class Stemmer:

@@ -61,7 +61,7 @@ def runs_table(folder: Path) -> list[str]:
     ]
     rows = [_row(name, json.loads(found[name].read_text(encoding="utf-8"))) for name in names if name in found]
     if not rows:
-        raise DataError(f"{folder} has no results of stages; make parity or make parity-whole writes them")
+        raise DataError(f"{folder} has no results; `python -m eval.parity.stages` writes them (also with --whole)")
     return table(HEADS, rows)
 
 

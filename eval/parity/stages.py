@@ -86,7 +86,7 @@ def has_locomo() -> bool:
     """Whether the whole conversation can be read here; says so where it cannot."""
     file = data_folder() / str(chosen_settings("locomo", CONF / "dataset", "dataset")["file"])
     if not file.is_file():
-        say(f"{file} is not there (make data fetches it): the sample conversation stands for LoCoMo's")
+        say(f"{file} is not there (`memsys data locomo` fetches it): the sample conversation stands for LoCoMo's")
     return file.is_file()
 
 

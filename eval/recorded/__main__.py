@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eval.cli.commands import explains_errors, program, start
+from eval.cli.commands import described, explains_errors, program, start
 from eval.cli.help_text import Paragraphs
 from eval.cli.places import RESULTS
 from eval.cli.terminal import console, say, stage
@@ -17,12 +17,12 @@ from memsys.files import name_problem
 #: Where run folders are put, beside those of experiments.
 RUNS = RESULTS / "runs" / "recorded"
 #: What the help of an import says of the file, and how it is called.
-_COLUMNS = """\
+_COLUMNS = described("""\
 Make a run folder from recorded answers.
 
 A CSV file, or a JSON list of objects, needs a column `prediction` (or `hypothesis`) and one of `question` and
 `question_id`; `gold` (or `reference`), `category`, `conversation` (or `conversation_id`) and `context` are read where
-they are there. Of other files the form is found out if it is a known one; else they need --shape (docs/scores.md)."""
+they are there. Of other files the form is found out if it is a known one; else they need --shape (docs/scores.md).""")
 _EXAMPLE = """\
 examples:
   memsys recorded import answers.csv --as mine --dataset locomo --system "My memory" --backbone gpt-4o-mini

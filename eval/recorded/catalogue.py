@@ -180,7 +180,8 @@ def paths_of(entry: CatalogueEntry, folder: Path | None = None) -> list[Path]:
     absent = [path for path in found if not path.is_file()]
     if absent:
         raise DataError(
-            f"{absent[0]}: no such file; `make recorded` fetches it, or {VARIABLE} names the folder that holds it"
+            f"{absent[0]}: no such file; `memsys recorded fetch` fetches it, or "
+            f"{VARIABLE} names the folder that holds it"
         )
     return found
 

@@ -42,7 +42,7 @@ def corrected_answers(path: Path | None = None) -> Mapping[str, str] | None:
     if not path.is_file():
         return None
     if sha256(path) != CORRECTIONS.pinned[0].sha256:
-        raise DataError(f"{path}: not the published file (sha256 differs); fetch it with `make recorded`")
+        raise DataError(f"{path}: not the published file (sha256 differs); fetch it with `memsys recorded fetch`")
     doubtful = {name for name, kind in read_audit(LOCOMO.files[0].sha256).items() if answer_is_doubtful(kind)}
     found = {}
     for entry in json.loads(path.read_text(encoding="utf-8")):
@@ -65,6 +65,6 @@ def need_corrections() -> Mapping[str, str]:
         file = CORRECTIONS.pinned[0]
         raise DataError(
             f"{recorded_folder() / file.name}: no such file. The corrected labels are not part of this project; "
-            f"`make recorded` fetches them ({file.url}), or {VARIABLE} names the folder that holds them"
+            f"`memsys recorded fetch` fetches them ({file.url}), or {VARIABLE} names the folder that holds them"
         )
     return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from memsys.assets.hints import of_source
 from memsys.errors import ConfigError, DataError, quoted
 
 #: Place of the row itself, where it is no object but the answer.
@@ -234,7 +235,7 @@ def column_shape(
     if "prediction" not in named or not {"question", "question_id"} & (named.keys() | outside.keys()):
         raise DataError(
             f"{path}: columns {listed(columns)}: needs `prediction` and one of `question`, `question_id`; "
-            "name other columns in a YAML (--shape FILE; docs/scores.md has its keys)"
+            f"name other columns in a YAML (--shape FILE; {of_source('docs/scores.md')} has its keys)"
         )
     held = _named([one for one in columns if one not in blank])
     for name, same in held.items():

@@ -70,8 +70,8 @@ def under(rows: Sequence[ScoreRow], view: LabelView, name: str = "the run", data
     found = [_corrected(row) for row in rows]
     if disputed and all(one is row for one, row in zip(found, rows, strict=True)):
         raise ScoringError(
-            f"{name} was scored without the corrected labels; fetch them with `make recorded` (or set MEMSYS_RECORDED) "
-            "and run `memsys score` again"
+            f"{name} was scored without the corrected labels; fetch them with `memsys recorded fetch` "
+            "(or set MEMSYS_RECORDED) and run `memsys score` again"
         )
     return found
 

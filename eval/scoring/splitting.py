@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from eval.metrics.metric import Metric
 from eval.metrics.registry import select_metrics
+from memsys.assets.hints import of_source
 from memsys.scripts import has_joined_words, has_marks, is_mostly_latin
 
 #: By what a definition takes for words: whether it misses those of a text.
@@ -42,5 +43,5 @@ def advice(unsplit: Mapping[str, int], questions: int) -> str:
     return (
         f"these metrics do not split the words of gold answers in their script: {counted}; "
         f"read {', '.join(metric.name for metric in select_metrics(['mixed']))} instead, which are in the scores too "
-        "(docs/scores.md)"
+        f"({of_source('docs/scores.md')})"
     )

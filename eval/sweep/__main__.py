@@ -50,7 +50,7 @@ def collect(sweep: "Sweep", options: argparse.Namespace) -> int:
     for each in statuses:
         if each.standing == "done" and each.path is not None:
             say(f"collected: {export_run(each.path, options.out)}")
-    console().print(f"{summary_line(statuses)}; `make tables` renders the tables", highlight=False)
+    console().print(f"{summary_line(statuses)}; `memsys tables` renders the tables", highlight=False)
     return 0 if all(each.standing == "done" for each in statuses) else EXIT_INCOMPLETE
 
 

@@ -14,7 +14,7 @@ from eval.sweep.calls import memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer
 from eval.tables.stored import Skipped, read_run
 from memsys.call_model import ExpectedCalls
-from memsys.prompt_packs.local import is_present, is_reference, parse_reference
+from memsys.prompt_packs.local import how_to_fetch, is_present, is_reference, parse_reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def show_checked(checked: CheckedRuns) -> None:
     keys = [Column(name, [getattr(row, name) for row in lines], "left") for name in ("run", "phase", "role")]
     show_folded("", keys, columns)
     if checked.unchecked:
-        text = f"not checked, as their prompts are not fetched (`make prompts`): {', '.join(checked.unchecked)}"
+        text = f"not checked, as their prompts are not fetched ({how_to_fetch()}): {', '.join(checked.unchecked)}"
         console().print(text, highlight=False, markup=False)
 
 

@@ -120,8 +120,7 @@ def asset_path(name: str) -> Path:
     destination = models_dir() / asset.destination
     for file in file_paths(asset):
         if not file.is_file():
-            shorter = "`make models` or " if asset.by_default else ""
-            raise AssetError(f"asset {name}: {file} is missing; run {shorter}`memsys models {name}`")
+            raise AssetError(f"asset {name}: {file} is missing; run `memsys models {name}`")
     _check_content(asset)
     return destination
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from memsys.assets.hints import of_source
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.gate.decisions import GateRule
@@ -15,6 +16,8 @@ from memsys.vocabulary import Json
 
 UnitText = Literal["rendered", "bare"]
 
+#: What writes a calibration.
+_SCRIPT = of_source("scripts/calibrate_gate.py")
 #: What a calibrated threshold holds for; the calibration names each.
 CALIBRATED_FOR = ("embedder", "text", "kappa_cap", "kappa_floor", "min_scope")
 
@@ -68,14 +71,12 @@ class GatedConfig:
             return
         missing = [key for key in ("tau_noop", *CALIBRATED_FOR) if key not in known]
         if missing:
-            raise ConfigError(
-                f"memory.calibration lacks {', '.join(missing)}; write it with scripts/calibrate_gate.py, or give null"
-            )
+            raise ConfigError(f"memory.calibration lacks {', '.join(missing)}; write it with {_SCRIPT}, or give null")
         for key in CALIBRATED_FOR[1:]:
             if getattr(self, key) != known[key]:
                 raise ConfigError(
                     f"memory.{key}={getattr(self, key)} but tau_noop was calibrated with {known[key]}; calibrate anew "
-                    "with scripts/calibrate_gate.py, or set memory.calibration to null"
+                    f"with {_SCRIPT}, or set memory.calibration to null"
                 )
         if self.tau_noop != known["tau_noop"]:
             raise ConfigError(
@@ -127,7 +128,7 @@ class GatedConfig:
         if known is not None and known != parts.embedder.name:
             raise ConfigError(
                 f"memory.tau_noop={self.tau_noop} was calibrated with the embedder {known}, this run's is "
-                f"{parts.embedder.name}; calibrate anew with scripts/calibrate_gate.py"
+                f"{parts.embedder.name}; calibrate anew with {_SCRIPT}"
             )
         return GatedMemory(self, parts)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from memsys.assets.hints import in_checkout
 from memsys.assets.paths import models_dir
 from memsys.errors import ConfigError
 
@@ -30,6 +31,14 @@ def prompts_dir() -> Path:
     """Folder of the fetched prompts: ``$MEMSYS_PROMPTS``, else ``prompts`` beside the models."""
     override = os.environ.get("MEMSYS_PROMPTS")
     return Path(override).expanduser().resolve() if override else models_dir() / "prompts"
+
+
+def how_to_fetch() -> str:
+    """Say what fetches the authors' prompts, which the source cuts out of their releases."""
+    return in_checkout(
+        "run `make prompts`, which fetches the authors' prompts",
+        f"lay the authors' prompts into {prompts_dir()}, as scripts/fetch_prompts.py of memsys's source writes them",
+    )
 
 
 def is_reference(setting: str | None) -> bool:
@@ -82,7 +91,6 @@ def read_text(setting: str) -> str:
     reference = parse_reference(setting)
     if not is_present(reference):
         raise ConfigError(
-            f"{text_path(reference)} is missing or not the text of the catalogue; run `make prompts`, which fetches "
-            "the authors' prompts, or set prompts=ours"
+            f"{text_path(reference)} is missing or not the text of the catalogue; {how_to_fetch()}, or set prompts=ours"
         )
     return text_path(reference).read_bytes().decode()

@@ -3,6 +3,7 @@
 import hashlib
 from pathlib import Path
 
+from memsys.assets.hints import in_checkout
 from memsys.assets.paths import workplace
 from memsys.errors import AssetError
 
@@ -36,7 +37,10 @@ def interpreter_of(package: str, requirements: Path) -> Path:
     if not is_installed(package, requirements):
         problem = "was made from other requirements" if (folder / STAMP).is_file() else "is not there"
         raise AssetError(
-            f"package {package}: its environment {folder} {problem}; make it with "
-            f"`python scripts/make_package_env.py {package}`"
+            f"package {package}: its environment {folder} {problem}; "
+            + in_checkout(
+                f"make it with `python scripts/make_package_env.py {package}`",
+                f"start the run in a checkout of memsys's source, whose scripts/make_package_env.py {package} makes it",
+            )
         )
     return folder / "bin" / "python"

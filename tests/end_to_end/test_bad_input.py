@@ -108,7 +108,7 @@ def test_a_server_that_dies_is_survived(tmp_path: Path) -> None:
 def test_missing_model_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMSYS_MODELS", str(tmp_path / "nothing"))
     code, errors = run(tmp_path, "memory=rag", "backbone=smollm2_135m")
-    assert code == 2 and "make models" in errors and "Traceback" not in errors
+    assert code == 2 and "memsys models" in errors and "Traceback" not in errors
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_reader_that_does_not_fit_is_refused_before_the_model_is_missed(
 ) -> None:
     monkeypatch.setenv("MEMSYS_MODELS", str(tmp_path / "nothing"))
     code, errors = run(tmp_path, "memory=rag", "backbone=smollm2_135m", *overrides)
-    assert code == 2 and "Traceback" not in errors and "make models" not in errors
+    assert code == 2 and "Traceback" not in errors and "memsys models" not in errors
     for word in words:
         assert word in errors, errors
 

@@ -244,7 +244,7 @@ def test_failures_of_pip_are_explained(
 
 
 def test_asset_path_names_the_missing_file_and_the_remedy(models: Path) -> None:
-    with pytest.raises(AssetError, match="run `make models`"):
+    with pytest.raises(AssetError, match="run `memsys models all_minilm_l6_v2`"):
         asset_path("all_minilm_l6_v2")
     with pytest.raises(AssetError, match=r"missing; run `memsys models qwen25_coder_05b`"):
         asset_path("qwen25_coder_05b")

@@ -223,7 +223,7 @@ def test_the_page_can_be_made_of_the_csv_files(tmp_path: Path) -> None:
     read = {name: rows for name, rows in stored_tables(tmp_path).items() if rows}
     assert page(read, config, 1, 1) == page(tables, config, 1, 1)
     (tmp_path / "detectors.csv").write_text("run,rows\nmade,many\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"detectors.csv: line 2: .*many.*`make audit`"):
+    with pytest.raises(DataError, match=r"detectors.csv: line 2: .*many.*`memsys audit`"):
         stored_tables(tmp_path)
 
 

@@ -186,7 +186,7 @@ def test_a_broken_model_file_is_one_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_missing_model_file_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(AssetError, match="make models"):
+    with pytest.raises(AssetError, match="memsys models"):
         engine_config(model_file="nowhere.gguf").build().start(tmp_path)
 
 

@@ -161,7 +161,7 @@ def test_missing_corpora_are_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
     monkeypatch.setenv("MEMSYS_MODELS", str(tmp_path))
     for resource in (PunktWords, WordNet):
-        with pytest.raises(ScoringError, match="make models"):
+        with pytest.raises(ScoringError, match="memsys models"):
             resource()
 
 

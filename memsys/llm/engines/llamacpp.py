@@ -120,7 +120,7 @@ class LlamaCppEngineConfig:
                 return path.resolve()
         raise AssetError(
             f"model file {name} (backbone.engine.model_file) is neither an asset ({', '.join(CATALOG)}) nor a file, "
-            f"also not under {models_dir()}; run `make models`, or name an existing GGUF file"
+            f"also not under {models_dir()}; fetch an asset with `memsys models NAME`, or name an existing GGUF file"
         )
 
     def build(self) -> Engine:
@@ -209,7 +209,7 @@ class LlamaCppEngine:
                 _wait_for_content(log)
                 raise BackboneError(
                     f"llama.cpp cannot serve {path.name} ({error}); is it a whole GGUF file? See {log.name}, "
-                    "fetch it again with `make models`, or free memory"
+                    "fetch it again with `memsys models`, or free memory"
                 ) from error
 
 

@@ -5,12 +5,15 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from memsys.assets.hints import in_checkout
 from memsys.assets.paths import models_dir, workplace
 from memsys.errors import BackboneError
 from memsys.llm.engines.vllm.config import VllmEngineConfig
 
 INTERPRETER_VARIABLE = "MEMSYS_VLLM_PYTHON"
 
+#: How to get an interpreter that has vLLM.
+_SERVE_ENV = in_checkout("run `make serve-env`", "install `memsys[serve]` (vLLM) into an environment of its own")
 #: What to do about failures that users meet, by what the log says.
 _HINTS: tuple[tuple[str, str], ...] = (
     (
@@ -38,7 +41,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
         "this vLLM samples with FlashInfer where it is not told otherwise: install FlashInfer beside it, or set"
         " VLLM_USE_FLASHINFER_SAMPLER=0 in the environment",
     ),
-    (r"No module named '?vllm", "the interpreter has no vLLM: run `make serve-env`"),
+    (r"No module named '?vllm", f"the interpreter has no vLLM: {_SERVE_ENV}"),
 )
 #: On a CPU each step allocates its tensors anew. By default glibc returns their memory to the system and has it page by
 #: page again: some 50,000 page faults a second, a tenth of the processor time. So the process keeps what it has had.
@@ -64,7 +67,7 @@ def interpreter(config: VllmEngineConfig) -> str:
     path = _interpreter_path(config)
     if not path.is_file():
         raise BackboneError(
-            f"no serving environment: {path} does not exist; run `make serve-env`, or name a Python that has vLLM in"
+            f"no serving environment: {path} does not exist; {_SERVE_ENV}, or name a Python that has vLLM in"
             f" backbone.engine.interpreter or {INTERPRETER_VARIABLE}"
         )
     return os.fspath(path)
@@ -88,7 +91,7 @@ def local_model(model: str) -> Path | None:
         return None
     raise BackboneError(
         f"backbone.engine.model {model!r} is no folder with a config.json, neither as a path nor under {models_dir()},"
-        " and no hub id (owner/name); `make serve-env` makes SmolLM2-135M-Instruct-hf"
+        f" and no hub id (owner/name){in_checkout('; `make serve-env` makes SmolLM2-135M-Instruct-hf', '')}"
     )
 
 
