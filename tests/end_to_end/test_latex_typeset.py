@@ -1,4 +1,4 @@
-"""Every LaTeX table of `results/`, set by LaTeX on a page of 16 cm: nothing runs over an edge, nothing is shrunk."""
+"""Every LaTeX table of `results/` (`make tables`) on a page of 16 cm: nothing runs over an edge, nothing is shrunk."""
 
 import re
 import shutil
