@@ -13,6 +13,7 @@ from eval.configs.prompt_choice import SOURCES
 from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from eval.runs.folders import named_run_folders
 from eval.scoring.labels import VIEW_HELP
+from memsys.errors import ConfigError
 
 OUT = RESULTS / "comparison"
 
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog=program("compare"),
         description="Runs side by side: terminal table, Markdown, CSV, LaTeX, plot, and tests against one of them.",
     )
-    parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them, as results/runs")
+    parser.add_argument("runs", type=Path, nargs="*", help="run directories, or folders of them, as results/runs")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the files (default: results/comparison)")
     parser.add_argument("--protocol", help="protocol of conf/protocol (default: the runs' own)")
     parser.add_argument(
@@ -39,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(SHOW_ANYWAY, action="store_true", help=SHOW_ANYWAY_HELP)
     options = parser.parse_args(arguments)
+    if not options.runs:
+        raise ConfigError("name the runs to compare: run directories, or folders of them, as results/runs")
     check_folder(options.out)
     with stage("comparing the runs"):
         folders = named_run_folders(options.runs)

@@ -49,7 +49,10 @@ _BY_SESSION = (
 
 
 def _may_embed(run: StoredRun) -> bool:
-    """Whether a run's memory may embed texts, by what its settings say: references and BM25 do not."""
+    """Whether a run's memory may embed texts, as the run says, else by its settings: references and BM25 do not."""
+    said = run.record.get("embeds")
+    if said is not None:
+        return bool(said)
     return not run.reference and (run.record["config"].get("memory") or {}).get("scorer") != "bm25"
 
 

@@ -89,6 +89,17 @@ def current_name(name: str, folder: Path = MEMORY) -> str:
     return name if preset is None else preset.name
 
 
+def named_systems(name: str, folder: Path = MEMORY) -> list[str]:
+    """Memories whose description begins with a system's name, the plainest first: Mem0g is mem0_graph.
+
+    Case and hyphens do not count.
+    """
+    wanted = name.lower().replace("-", "")
+    first = {each.name: re.split(r"[\s,']", each.about, maxsplit=1)[0].lower() for each in presets(folder).values()}
+    found = [each for each, word in first.items() if word.rstrip(":").replace("-", "") == wanted]
+    return sorted(found, key=lambda each: (each != wanted, not first[each].endswith(":")))
+
+
 def settings_of(preset: Preset, folder: Path = MEMORY) -> dict[str, Any]:
     """Compose a preset's settings as Hydra would, but for choices of other groups in its defaults.
 

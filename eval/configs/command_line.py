@@ -14,6 +14,8 @@ from eval.cli.suggestions import did_you_mean
 from memsys.errors import ConfigError
 
 _MULTIRUN = ("-m", "--multirun")
+#: What other programs call going on with a run.
+_RESUMING = ("--resume", "--continue", "--restart")
 _CONFIG_DIR = ("-cd", "--config-dir")
 
 
@@ -69,9 +71,11 @@ def _option(argument: str, rest: Iterator[str]) -> list[str]:
     """An option and the value it needs."""
     name, equals, _ = argument.partition("=")
     actions = _actions()
+    if name in _RESUMING:
+        raise ConfigError(f"{name} is no option of run: a stopped run goes on when its command is started again")
     if name not in actions:
         bare = name.lstrip("-")
-        value = argument.partition("=")[2] if equals else next(rest, "VALUE")
+        value = argument.partition("=")[2] if equals else next((each for each in rest if "=" not in each), "VALUE")
         settings = f"; settings have no dashes: write {bare}={value}" if bare else ""
         guess = did_you_mean(name, [each for each in actions if each.startswith("--")])
         raise ConfigError(f"{name} is no option of run{settings}{guess}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.cli.suggestions import close_names, did_you_mean
-from eval.configs.choices import GLOBAL_GROUPS, MEMORY
+from eval.configs.choices import GLOBAL_GROUPS, MEMORY, named_systems
 from eval.configs.command_line import CommandLine, split
 from eval.configs.compose import compose, config_loader, is_sweep
 from eval.configs.composed_nodes import child_node, has_node, setting_names, takes_new_key
@@ -220,7 +220,7 @@ class Checker:
     def _unknown_choice(self, group: str, value: str) -> str:
         options = self._options(group)
         few = f"; choose one of {', '.join(options)}" if len(options) <= 12 else ""
-        guess = did_you_mean(value, options) or did_you_mean(value.lower(), options) or few
+        guess = _as_called(group, value, options) or did_you_mean(value.lower(), options) or few
         added = "+" if group in GLOBAL_GROUPS else ""
         problem = f"there is no {group}/{value}"
         if self._is_part(group, value):
@@ -319,6 +319,13 @@ class Checker:
         if close:
             return f"{text}: {parent} has no setting {name}; did you mean {' or '.join(close)}?"
         return f"{text}: {parent} has no setting {name}; there are {', '.join(beside) or 'none'}"
+
+
+def _as_called(group: str, value: str, options: Sequence[str]) -> str:
+    """The question what was meant, the memory first whose description calls it so: mem0g is Mem0g, mem0_graph."""
+    called = [name for name in named_systems(value) if group == MEMORY.name]
+    close = [*called[:1], *close_names(value, options)]
+    return f"; did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
 
 
 def _last_parts(names: Sequence[str]) -> list[str]:

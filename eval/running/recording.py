@@ -8,6 +8,7 @@ from eval.configs.plugins import plugin_versions
 from eval.configs.prompt_choice import prompt_rows
 from eval.loaders.contract import LoadedData
 from eval.papers.departures import run_departures
+from eval.running.loading import embeds
 from eval.running.plan import Plan, without
 from eval.runs.memory_code import memory_code
 from eval.runs.provenance import commit, hardware, packages
@@ -45,6 +46,7 @@ def make_record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path
         departures=run_departures(plan.settings["memory"]),
         prompt_sources=prompt_rows(plan.settings),
         memory_code=memory_code(plan.memory),
+        embeds=embeds(plan.memory),
         tokenizer=TOKENIZER,
         reply_rules=list(RULES),
     )

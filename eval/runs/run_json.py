@@ -59,6 +59,8 @@ class RunRecord:
     loading: dict[str, float] = field(default_factory=dict)
     #: checksum of the memory system's source (:mod:`eval.runs.memory_code`) with which the run began
     memory_code: str | None = None
+    #: whether the memory may embed a text; ``None`` in runs of earlier versions
+    embeds: bool | None = None
     #: of lexical searches (:mod:`memsys.index.words`), but for those that keep a published one
     tokenizer: str | None = None
     #: settings of backbones that were chosen anew, as a server refused a field (:mod:`memsys.llm.accepted`)

@@ -603,6 +603,9 @@ def test_means_over_other_questions_and_a_test_embedder_are_told(tmp_path: Path)
     (told,) = make_report([hashed(whole, "dense"), stored(tmp_path, memory="mem0")], CLAG).warnings
     assert "embedder=hashing compares words" in told
     assert make_report([hashed(whole, "bm25"), stored(tmp_path, memory="sage")], CLAG).warnings == []
+    silent = hashed(whole, "dense")  # a memory of one's own whose `embeds` is False
+    silent = replace(silent, record={**silent.record, "embeds": False})
+    assert make_report([silent, stored(tmp_path, memory="nemori")], CLAG).warnings == []
 
 
 def test_a_run_that_only_retrieves_says_nothing_of_false_answers(tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ def place(tmp_path: Path) -> Path:
     ("command", "arguments", "message"),
     [
         (serve, ["backbone=smollm2_135m", "serving.folder=HERE/file"], "serving.folder=HERE/file is a file; name a"),
-        (plots, ["--runs", "HERE/empty", "--out", "HERE/out"], "no run.json in HERE/empty, nor below"),
+        (plots, ["--runs", "HERE/empty", "--out", "HERE/out"], "no run in HERE/empty, nor below"),
         (plots, ["--runs", "HERE/run", "--protocol", "nope", "--out", "HERE/out"], "protocol='nope' is unknown"),
-        (tables, ["--table", "1", "--runs", "HERE/empty", "--out", "HERE/out"], "no run.json in HERE/empty"),
+        (tables, ["--table", "1", "--runs", "HERE/empty", "--out", "HERE/out"], "no run in HERE/empty"),
         (score, ["HERE/none"], "HERE/none does not exist and has no references.jsonl; name run"),
         (score, ["HERE/file"], "HERE/file is a file and has no references.jsonl; name run"),
         (score, ["HERE/run", "--list"], "--list shows every metric and scores nothing; leave HERE/run out, or --list"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from eval.cli.suggestions import close_names, did_you_mean
+from eval.compare.__main__ import main as compare
 from eval.configs.command_line import split
 from eval.configs.compose import compose, config_loader
 from eval.configs.overrides import check_command_line, explained
@@ -205,3 +206,25 @@ def test_what_stands_above_the_cells_too_is_not_made_a_sweep_of_one_value() -> N
 def test_a_setting_that_the_first_memory_of_an_experiments_own_sweep_lacks_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"there is no memory\.context"):
         check_command_line(["+experiment=locomo_qwen05b_part", "memory.context.max_tokens=5"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("mem0g", "mem0_graph"), ("A-MEM", "amem"), ("SAGE", "sage"), ("Mem-GPT", "memgpt")]
+)
+def test_a_systems_name_as_papers_print_it_is_suggested_first(typed: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=rf"did you mean {meant}\b"):
+        check_command_line([f"memory={typed}"])
+
+
+def test_a_run_is_resumed_by_its_own_command() -> None:
+    """The advice was to write ``resume=memory=rag``, or ``--resolve``."""
+    with pytest.raises(ConfigError) as problem:
+        check_command_line(["--resume", "memory=rag"])
+    assert "goes on when its command is started again" in str(problem.value)
+    with pytest.raises(ConfigError, match=r"write sead=VALUE"):
+        check_command_line(["--sead", "memory=rag"])
+
+
+def test_compare_without_runs_says_where_they_lie(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare([]) == 2
+    assert "results/runs" in capsys.readouterr().err

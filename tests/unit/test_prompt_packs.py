@@ -164,7 +164,7 @@ def test_a_role_takes_a_fetched_prompt_exactly_and_renders_its_system_message(
 
 def test_prompts_that_were_not_fetched_end_in_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMSYS_PROMPTS", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"12 texts of clag are missing .* run `make prompts`, or set prompts=ours"):
+    with pytest.raises(ConfigError, match=r"12 texts of clag are missing .* run `make prompts`.*, or set prompts=ours"):
         compose_plan(["memory=clag", "prompts=authors"])
     assert "prompts" in compose_plan(["memory=clag"]).settings
     with pytest.raises(ConfigError, match=r"prompts.source='theirs' is unknown"):

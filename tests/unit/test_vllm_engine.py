@@ -243,6 +243,30 @@ def test_server_that_ends_at_once_is_told_early_with_its_first_error(
     assert "nanobind" not in str(failure.value)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        "huggingface_hub.errors.OfflineModeIsEnabled: Cannot reach https://huggingface.co/api/models/Qwen/Qwen3-0.6B",
+        "huggingface_hub.errors.LocalEntryNotFoundError: Cannot find an appropriate cached snapshot folder for the "
+        "specified revision on the local disk and outgoing traffic has been disabled.",
+        "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the "
+        "cached files.",
+    ],
+)
+def test_a_model_that_must_be_fetched_is_said_offline_too(error: str, tmp_path: Path) -> None:
+    """The warning about open files, which quotes an error, was shown as the first one."""
+    log = tmp_path / "vllm.log"
+    log.write_text(
+        "(APIServer pid=7) WARNING 11-28 08:00:00 [utils.py:12] Found ulimit of 1024 and failed to automatically "
+        "increase. This can cause fd limit errors like `OSError: [Errno 24] Too many open files`.\n"
+        "WARNING 11-28 08:00:00 [utils.py:12] fd limit errors like `OSError: [Errno 24] Too many open files`.\n"
+        f"(APIServer pid=7) {error}\n"
+    )
+    told = explain(log, 0)
+    assert "download it first" in told and "HF_HUB_OFFLINE" in told
+    assert f"first error: (APIServer pid=7) {error}\n" in told
+
+
 def test_server_that_hangs_is_ended_after_the_timeout(
     interpreter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,9 +32,11 @@ _HINTS: tuple[tuple[str, str], ...] = (
         " (backbone.engine.gpu_memory_utilization; on a CPU backbone.engine.cpu_kvcache_space_gb)",
     ),
     (
-        r"is not a valid model identifier|couldn't connect to|offline mode|Repository Not Found|gated repo",
-        "the model is neither here nor to be had from the hub: download it first, or set backbone.engine.model to a"
-        " local folder (a gated model needs HF_TOKEN in the environment)",
+        r"is not a valid model identifier|couldn't connect to|offline mode|OfflineModeIsEnabled|LocalEntryNotFoundError"
+        "|outgoing traffic has been disabled|in the cached files|Repository Not Found|gated repo",
+        "the model is neither here nor to be had from the hub: download it first (HF_HUB_OFFLINE=1, which the Makefile"
+        " sets by default, keeps the server from it), or set backbone.engine.model to a local folder (a gated model"
+        " needs HF_TOKEN in the environment)",
     ),
     (
         "No module named '?flashinfer",
@@ -55,7 +57,9 @@ _KEEP_MEMORY = {
 #: two engines").
 _INTEL_OPENMP = Path("lib", "libiomp5.so")
 _NOISE = re.compile(r"nanobind|^ - (leaked|\.\.\.)|resource_tracker|warnings\.warn\(|UserWarning|FutureWarning")
-_ERROR = re.compile(r"\b\w*(Error|Exception)\b: ")
+#: A line of the log below the level of errors, which may quote one that has not happened.
+_NO_ERROR = re.compile(r"^(\(.*?\) *)?(WARNING|INFO|DEBUG)\b")
+_ERROR = re.compile(r"\b\w*(Error|Exception|OfflineModeIsEnabled)\b: ")
 
 
 def interpreter(config: VllmEngineConfig) -> str:
@@ -193,9 +197,13 @@ def explain(log: Path, start: int) -> str:
         return f"{log.name} is empty"
     text = "\n".join(lines)
     hint = next((f"hint: {hint}\n" for pattern, hint in _HINTS if re.search(pattern, text, re.IGNORECASE)), "")
-    first = next((f"first error: {line.strip()[:300]}\n" for line in lines if _ERROR.search(line)), "")
+    first = next((f"first error: {line.strip()[:300]}\n" for line in lines if _is_error(line)), "")
     tail = "\n".join(f"  | {line[:300]}" for line in lines[-12:])
     return f"{hint}{first}end of {log.name}:\n{tail}"
+
+
+def _is_error(line: str) -> bool:
+    return _ERROR.search(line) is not None and _NO_ERROR.search(line) is None
 
 
 def port_was_taken(log: Path, start: int) -> bool:
