@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: Packages that write prompts, contexts or memories; the rest of ``memsys`` shows a model nothing of its own, but for
 #: the client's one request that asks what a server accepts.
-WRITERS = sorted({path.parent for path in ROOT.glob("memsys/*/prompts/")} - {ROOT / "memsys/llm"} | {ROOT / "baselines"})
+WRITERS = sorted({path.parent for path in ROOT.glob("memsys/*/prompts/")} - {ROOT / "memsys" / "llm"})
+WRITERS.append(ROOT / "baselines")
 
 #: Module -> beginnings of literals with words that no model sees.
 NOT_SHOWN = {
