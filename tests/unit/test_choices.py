@@ -132,7 +132,7 @@ def test_a_sweep_is_a_variant_of_the_papers_tables_and_bears_its_name() -> None:
     assert (config.timing, config.hydra.sweep.dir) == ("latency", f"{config.runs_dir}/.sweeps/clag_table2")
     assert list(config.hydra.sweeper.params.items()) == [
         ("+experiment", "clag_locomo"),
-        ("memory", "rag,amem,gam,memoryos,clag"),
+        ("memory", "rag_clag,amem,gam,memoryos,clag"),
     ]
     assert config.hydra.launcher._target_.endswith("MemsysJoblibLauncher")
 
