@@ -14,6 +14,7 @@ from typing import Any
 
 from eval.judge.config import PARTIAL, WORTH
 from eval.judge.orders import JudgedOrders, judged_orders, order_path, ordered_answers, read_pairs
+from eval.runs.manifest import check_file
 from eval.runs.rows import read_rows
 from eval.runs.stored import load_answers, load_json, load_references, load_settled
 from eval.scoring.beam import has_questions, with_beam_scores
@@ -232,6 +233,7 @@ def read_meta(path: Path) -> dict[str, Any]:
     Raises:
         RunDirectoryError: it is no JSON object, or lacks a field.
     """
+    check_file(path)
     try:
         meta = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

@@ -25,13 +25,14 @@ from eval.judge.store import (
 )
 from eval.running.backbones import engines_for
 from eval.running.plan import without
-from eval.runs.files import JsonLines, json_line, write_atomic, write_json
+from eval.runs.files import JsonLines, write_json, write_rows
 from eval.runs.folders import find_run_folders
 from eval.runs.identity import differences
 from eval.runs.provenance import commit
 from eval.runs.records import SCHEMA_VERSION
 from eval.runs.run_json import read_record, standing
-from eval.runs.rundir import RunDirectory
+from eval.runs.rundir import CALLS, REPEATED_CALLS, RunDirectory
+from eval.runs.signing import open_files, sign_files
 from eval.runs.stored import load_answers, load_references
 from memsys.errors import RunDirectoryError
 from memsys.llm.backbone import Backbone
@@ -201,6 +202,8 @@ async def _judge(
     probe: Mapping[str, Json],
 ) -> None:
     rows, meta_path = verdict_paths(directory.path, plan.name)
+    written = [path.relative_to(directory.path).as_posix() for path in (rows, meta_path, order_path(rows))]
+    open_files(directory.path, added_to=(CALLS, REPEATED_CALLS), replaced=written)
     async with judge_backbone(plan, directory.add_call, directory.path / "logs") as backbone:
         meta = _meta(plan, directory.path, backbone, probe)
         stored = read_meta(meta_path) if meta_path.is_file() else {}
@@ -225,6 +228,7 @@ async def _judge(
     kept = [one for one in kept if one.repeat < repeats]
     _write_rows(rows, kept)
     write_json(meta_path, {**meta, "status": "complete", "repeats": repeats, "verdicts": len(kept)})
+    sign_files(directory.path, (CALLS, REPEATED_CALLS, *written))
 
 
 async def _align(
@@ -256,7 +260,7 @@ def _appending(path: Path) -> Iterator[Callable[[AnswerVerdict | PairVerdict], N
 
 
 def _write_rows(path: Path, verdicts: Sequence[AnswerVerdict | PairVerdict]) -> None:
-    write_atomic(path, b"".join(json_line(asdict(one)) for one in verdicts))
+    write_rows(path, map(asdict, verdicts))
 
 
 def _in_order(items: Sequence[JudgedItem], verdicts: Sequence[AnswerVerdict]) -> list[AnswerVerdict]:

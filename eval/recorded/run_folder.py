@@ -17,6 +17,7 @@ from eval.runs.files import JsonLines, write_json
 from eval.runs.provenance import commit
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.run_json import RunRecord, now
+from eval.runs.signing import finish_run
 from memsys.errors import RunDirectoryError
 from memsys.llm.thoughts import RULES
 from memsys.vocabulary import Json
@@ -108,7 +109,7 @@ def _write_files(imported: Imported, folder: Path, record: RunRecord) -> dict[st
     write_json(folder / REPORT, report)
     for judge in sorted({name for _, row in pairs for name in row.verdicts}):
         _write_verdicts(folder, judge, pairs, {one.question_id: one for one in references})
-    write_json(folder / "run.json", asdict(record))
+    finish_run(folder, asdict(record))
     return report
 
 

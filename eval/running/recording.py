@@ -49,6 +49,7 @@ def make_record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path
         embeds=embeds(plan.memory),
         tokenizer=TOKENIZER,
         reply_rules=list(RULES),
+        row_checksums="chained",
     )
 
 

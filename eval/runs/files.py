@@ -3,12 +3,12 @@
 import errno
 import json
 import os
-import re
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO
 
+from eval.runs.manifest import check_file
+from eval.runs.row_checksums import CHECKSUM, first_link, last_link, read_line, row_line
 from memsys.errors import RunDirectoryError, quoted
 from memsys.files import replace_file
 
@@ -16,9 +16,6 @@ from memsys.files import replace_file
 _BLOCK = 1 << 16
 #: What to do about a damaged line of a file that is of use only as a whole.
 WHOLE = "restore the file, or delete its folder and start again"
-#: Last member of a row: a checksum of the row without it. A flipped bit in an answer or an id is still valid JSON.
-CHECKSUM = "crc32"
-_CHECKSUM = re.compile(rb',"crc32":"([0-9a-f]{8})"\}\s*$')
 
 
 def disk_error(path: Path, error: OSError, *, resumes: bool = False) -> RunDirectoryError:
@@ -54,16 +51,23 @@ def write_json(path: Path, value: Any) -> None:
     write_atomic(path, (text + "\n").encode())
 
 
-def json_line(row: Any) -> bytes:
-    """Encode a row as a line; that of an object ends with its checksum.
+def write_rows(path: Path, rows: Iterable[Any]) -> None:
+    """Write the rows of a JSON-lines file atomically, each with its checksum.
 
     Raises:
-        TypeError, ValueError: it holds what JSON cannot.
+        RunDirectoryError: the disk is full or the folder cannot be written.
+        TypeError, ValueError: a row holds what JSON cannot.
     """
-    line = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    if isinstance(row, Mapping) and row:
-        line = line[:-1] + f',"{CHECKSUM}":"{zlib.crc32(line):08x}"}}'.encode()
-    return line + b"\n"
+    write_atomic(path, row_lines(path, rows))
+
+
+def row_lines(path: Path, rows: Iterable[Any]) -> bytes:
+    """The content of a JSON-lines file that holds these rows and no others."""
+    link, lines = first_link(path), []
+    for row in rows:
+        line, link = row_line(row, link)
+        lines.append(line)
+    return b"".join(lines)
 
 
 class JsonLines:
@@ -71,6 +75,7 @@ class JsonLines:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._link: int | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -86,7 +91,7 @@ class JsonLines:
             RunDirectoryError: the disk is full, or the row holds what no JSON can: a memory may give anything.
         """
         try:
-            line = json_line(row)
+            line, following = row_line(row, self._next_link())
         except (TypeError, ValueError) as error:
             raise RunDirectoryError(
                 f"{self.path}: {misfit(row)} cannot be written as JSON ({error}); whoever gave it, such as a memory "
@@ -100,6 +105,14 @@ class JsonLines:
             os.ftruncate(self._descriptor, self._size)
             raise disk_error(self.path, error, resumes=True) from error
         self._size += len(line)
+        self._link = following
+
+    def _next_link(self) -> int | None:
+        """What the next row's checksum continues; known when the first is added, behind the run's ``run.json``."""
+        if self._link is None:
+            first = first_link(self.path)
+            self._link = first if first is None or not self._size else last_link(_last_line(self.path, self._size))
+        return self._link
 
     @property
     def size(self) -> int:
@@ -130,14 +143,26 @@ def misfit(value: Any, place: str = "", *, allow_nan: bool = False) -> str:
 def _whole_lines(path: Path) -> int:
     """Length of the file up to its last newline, sought from its end: a ledger may be larger than the memory."""
     with path.open("rb") as stream:
-        end = stream.seek(0, os.SEEK_END)
-        while end:
-            begin = max(0, end - _BLOCK)
-            stream.seek(begin)
-            newline = stream.read(end - begin).rfind(b"\n")
-            if newline >= 0:
-                return begin + newline + 1
-            end = begin
+        return _behind_newline(stream, stream.seek(0, os.SEEK_END))
+
+
+def _last_line(path: Path, size: int) -> bytes:
+    """The last line of a file of so many bytes, which ends with a newline."""
+    with path.open("rb") as stream:
+        begin = _behind_newline(stream, size - 1)
+        stream.seek(begin)
+        return stream.read(size - begin)
+
+
+def _behind_newline(stream: BinaryIO, end: int) -> int:
+    """Place behind the last newline before a place."""
+    while end:
+        begin = max(0, end - _BLOCK)
+        stream.seek(begin)
+        newline = stream.read(end - begin).rfind(b"\n")
+        if newline >= 0:
+            return begin + newline + 1
+        end = begin
     return 0
 
 
@@ -151,42 +176,30 @@ def rows_done(run_dir: Path, mode: str) -> int:
 def read_json_lines(path: Path, advice: str = WHOLE) -> Iterator[Any]:
     """Yield the rows of a JSON-lines file without their checksums; none when it does not exist.
 
-    A cut last line is left out. Rows without a checksum, of older versions and other programs, are taken as they are.
+    A cut last line is left out. Rows without a checksum are taken as they are in files of no run, and in runs that an
+    older version or another program began.
 
     Args:
         path: the file.
         advice: what to do about a damaged line.
 
     Raises:
-        RunDirectoryError: a line in the middle is no JSON, or nested too deeply, or its checksum is another.
+        RunDirectoryError: the file is not as its run left it, or a line in the middle is no JSON, is nested too deeply
+            or has another checksum.
     """
+    check_file(path)
     if not path.is_file():
         return
+    link = first_link(path)
     with path.open("rb") as handle:
         for number, line in enumerate(handle, start=1):
             if not line.endswith(b"\n"):
                 return
             try:
-                row, altered = _read_line(line)
+                row, altered, link = read_line(line, link)
             except (ValueError, RecursionError) as error:
                 raise RunDirectoryError(f"{path}:{number} is not JSON ({error}); {advice}") from error
             if altered:
-                raise RunDirectoryError(
-                    f"{path}:{number} is not as it was written (its {CHECKSUM} is of another row); {advice}; where you "
-                    f"changed the line yourself, delete its {CHECKSUM}"
-                )
+                own = f"; where you changed the line yourself, delete its {CHECKSUM}" if link is None else ""
+                raise RunDirectoryError(f"{path}:{number} is not as it was written ({altered}); {advice}{own}")
             yield row
-
-
-def _read_line(line: bytes) -> tuple[Any, bool]:
-    """Parse a line; returns the row without its checksum, and whether it was altered since it was written."""
-    found = _CHECKSUM.search(line)
-    if found is None:
-        row = json.loads(line, parse_constant=_refuse_constant)
-        return row, isinstance(row, dict) and CHECKSUM in row
-    written = line[: found.start()] + b"}"
-    return json.loads(written, parse_constant=_refuse_constant), zlib.crc32(written) != int(found[1], 16)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")

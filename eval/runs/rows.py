@@ -12,7 +12,7 @@ from memsys.rows import RowError, record_from
 
 R = TypeVar("R")
 
-RESUMES = "restore the file, or delete this line and start the run's command again: it resumes"
+RESUMES = "restore the file, or delete this line and those behind it and start the run's command again: it resumes"
 
 
 def read_rows(

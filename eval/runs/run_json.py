@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from eval.runs.manifest import check_file
 from eval.runs.records import SCHEMA_VERSION
+from eval.runs.row_checksums import RowChecksums
 from memsys.errors import RunDirectoryError
 from memsys.rows import RowError, check_fields
 from memsys.vocabulary import Json
@@ -69,6 +71,8 @@ class RunRecord:
     cut_texts: int = 0
     #: names of what is cut from replies before they are read (:mod:`memsys.llm.thoughts`)
     reply_rules: list[str] | None = None
+    #: how rows of the run's files are checked (:mod:`eval.runs.row_checksums`); ``each`` in runs of earlier versions
+    row_checksums: RowChecksums = "each"
 
 
 def standing(record: Mapping[str, Any]) -> str:
@@ -87,9 +91,10 @@ def read_record(run_dir: Path) -> dict[str, Any] | None:
     """``run.json`` of a run directory as stored, or ``None``.
 
     Raises:
-        RunDirectoryError: it is not JSON, or a field is missing or of another type.
+        RunDirectoryError: it is not as it was written or not JSON, or a field is missing or of another type.
     """
     path = run_dir / "run.json"
+    check_file(path)
     if not path.is_file():
         return None
     try:

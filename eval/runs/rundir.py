@@ -9,7 +9,7 @@ from typing import Any
 
 from eval.runs import rows
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
-from eval.runs.files import JsonLines, json_line, read_json_lines, write_atomic, write_json
+from eval.runs.files import JsonLines, read_json_lines, row_lines, write_atomic, write_json, write_rows
 from eval.runs.identity import differences, identity_digest, listed
 from eval.runs.locking import lock_folder
 from eval.runs.records import (
@@ -21,7 +21,9 @@ from eval.runs.records import (
     SettledRecord,
     UpdatesRecord,
 )
+from eval.runs.row_checksums import first_link
 from eval.runs.run_json import RunRecord, read_record
+from eval.runs.signing import finish_run, reopen, sign_files
 from eval.runs.snapshots import Snapshots
 from memsys.errors import RunDirectoryError
 from memsys.files import remove_temporaries
@@ -125,6 +127,7 @@ class RunDirectory(CallFolder):
             record.cut_texts = stored.get("cut_texts") or 0
             record.adaptations = list(stored.get("adaptations") or [])
             record.memory_code = stored.get("memory_code")  # of its beginning, known or not
+            record.row_checksums = stored.get("row_checksums", "each")
         self.save(record)
         return record
 
@@ -146,8 +149,12 @@ class RunDirectory(CallFolder):
             )
 
     def save(self, record: RunRecord) -> None:
-        """Write ``run.json``."""
-        write_json(self.path / "run.json", asdict(record))
+        """Write ``run.json``, and sign the run when it is complete."""
+        if record.status == "complete":
+            finish_run(self.path, asdict(record))
+        else:
+            write_json(self.path / "run.json", asdict(record))
+            reopen(self.path)
 
     def change_config(self, parts: Mapping[str, Json]) -> list[str]:
         """Replace parts of the recorded configuration that cannot change an answer.
@@ -162,6 +169,7 @@ class RunDirectory(CallFolder):
         changed = differences(before, parts)
         if changed:
             write_json(self.path / "run.json", {**stored, "config": {**stored["config"], **parts}})
+            sign_files(self.path, ["run.json"])
         return changed
 
     def write_references(self, records: Iterable[ReferenceRecord]) -> bool:
@@ -173,11 +181,15 @@ class RunDirectory(CallFolder):
         return bool(records) and self._write_gold("updates", records)
 
     def _write_gold(self, name: str, records: Iterable[ReferenceRecord | UpdatesRecord]) -> bool:
-        lines = [json.dumps(asdict(record), ensure_ascii=False).encode() + b"\n" for record in records]
-        path, content = self._file(name), b"".join(lines)
+        path, wanted = self._file(name), list(map(asdict, records))
+        if first_link(path) is None:  # as earlier versions wrote it: scores name its checksum
+            content = b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in wanted)
+        else:
+            content = row_lines(path, wanted)
         if path.is_file() and path.read_bytes() == content:
             return False
         write_atomic(path, content)
+        sign_files(self.path, [path.name])
         return True
 
     def open_embeddings(self) -> None:
@@ -271,7 +283,7 @@ class RunDirectory(CallFolder):
         """Drop the rows of all other questions from a file."""
         file = self._files[name]
         kept = [row for row in read_json_lines(file.path) if row["question_id"] in done]
-        write_atomic(file.path, b"".join(json_line(row) for row in kept))
+        write_rows(file.path, kept)
         self._files[name] = JsonLines(file.path)
         file.close()  # last: where the disk is full, the directory still closes it
 

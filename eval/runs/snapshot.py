@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eval.runs.files import misfit, write_atomic
+from eval.runs.manifest import check_file
 from memsys.errors import MemoryProtocolError, RunDirectoryError
 
 _ARRAY = "__array__"
@@ -44,6 +45,7 @@ def load_snapshot(path: Path) -> Any | None:
     Raises:
         RunDirectoryError: the file is damaged.
     """
+    check_file(path)
     if not path.is_file():
         return None
     try:
@@ -61,6 +63,7 @@ def load_texts(path: Path) -> Any | None:
     Raises:
         RunDirectoryError: the file is damaged.
     """
+    check_file(path)
     if not path.is_file():
         return None
     try:

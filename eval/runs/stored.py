@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from eval.runs import rows
+from eval.runs.manifest import check_file
 from eval.runs.records import (
     AnswerRecord,
     ConversationRecord,
@@ -39,9 +40,11 @@ def load_json(path: Path) -> dict[str, Any]:
 
     Raises:
         ScoringError: it is missing, no JSON, or no object.
+        RunDirectoryError: it is not as it was written.
     """
     again = f"run `memsys score {path.parent}`"
     advice = again if path.name.startswith("scores") else "restore it, or start the run's command again"
+    check_file(path)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

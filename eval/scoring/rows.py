@@ -11,11 +11,12 @@ from pathlib import Path
 from eval.loaders.kinds import kind_of
 from eval.metrics.evidence import SubstringMatching
 from eval.metrics.registry import select_metrics
+from eval.runs.manifest import DERIVED
 from eval.runs.rows import read_rows
 from eval.runs.stored import load_json
 from memsys.errors import ConfigError, ScoringError
 
-SCORES, SCORES_META = "scores.jsonl", "scores_meta.json"
+SCORES, SCORES_META, SUMMARY = DERIVED
 #: What the scores depend on; their checksums tell stale scores from fresh ones.
 INPUTS = ("answers.jsonl", "settled.jsonl", "retrievals.jsonl", "references.jsonl", "updates.jsonl")
 #: Decimals of a stored score, and of the means of a summary.

@@ -16,6 +16,7 @@ from eval.metrics.metric import Metric
 from eval.metrics.registry import select_metrics
 from eval.runs.files import write_atomic, write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.signing import sign_files
 from eval.runs.stored import (
     check_joined,
     data_sha256,
@@ -31,7 +32,7 @@ from eval.scoring.answers import answer_scores, corrected_scores, gold_answers
 from eval.scoring.kept import kept_scores
 from eval.scoring.neural import BERTSCORE_CUT, neural_scores
 from eval.scoring.retrievals import memory_scores, retrieval_scores
-from eval.scoring.rows import SCORES, SCORES_META, STORED_DECIMALS, ScoreRow, Scores, ScoringConfig, checksums
+from eval.scoring.rows import SCORES, SCORES_META, STORED_DECIMALS, SUMMARY, ScoreRow, Scores, ScoringConfig, checksums
 from eval.scoring.splitting import advice, unsplit_answers, with_mixed
 from eval.scoring.stored_turns import StoredTurns
 from eval.scoring.unanswered import without_answer
@@ -111,6 +112,7 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     lines = [json.dumps(asdict(row), ensure_ascii=False, sort_keys=True).encode() + b"\n" for row in rows]
     write_atomic(run_dir / SCORES, b"".join(lines))
     write_json(run_dir / SCORES_META, meta)
+    sign_files(run_dir, (SCORES, SCORES_META), dropped=[SUMMARY])
     return rows
 
 

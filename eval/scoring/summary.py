@@ -30,6 +30,7 @@ from eval.runs.files import write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, RetrievalRecord
 from eval.runs.rows import ledger
 from eval.runs.run_json import read_record
+from eval.runs.signing import sign_files
 from eval.runs.stored import (
     is_recorded,
     load_answers,
@@ -46,12 +47,11 @@ from eval.scoring.latency import latency
 from eval.scoring.memory_statistics import memory_statistics, trace_statistics
 from eval.scoring.neural import BERTSCORE_CUT
 from eval.scoring.protocols import load_protocol, protocol_names
-from eval.scoring.rows import SCORES_META, STORED_DECIMALS, ScoreRow, load_scores
+from eval.scoring.rows import SCORES_META, STORED_DECIMALS, SUMMARY, ScoreRow, load_scores
 from eval.scoring.shown import SHOWN_CHARS
 from eval.scoring.storage import storage
 from memsys.vocabulary import Json
 
-SUMMARY = "summary.json"
 #: Metrics of the echo: they need no corpus.
 _ECHO_METRICS = ("f1_set", "rougeL")
 _CONTEXT_METRICS = ("context_chars", "context_tokens", "hit_chars", SHOWN_CHARS, "hits")
@@ -97,6 +97,7 @@ def summarise(run_dir: Path) -> Json:
     }
     rounded = _rounded(summary)
     write_json(run_dir / SUMMARY, rounded)
+    sign_files(run_dir, [SUMMARY])
     return rounded
 
 

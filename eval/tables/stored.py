@@ -16,6 +16,7 @@ from eval.runs.exports import SCORES_FILE, is_exported_run, read_export
 from eval.runs.exports import read_record as exported_record
 from eval.runs.folders import find_run_folders, runs_first
 from eval.runs.identity import identity_hash, without_name
+from eval.runs.manifest import check_file, check_folder
 from eval.runs.records import SCHEMA_VERSION
 from eval.runs.run_json import RunRecord, standing
 from eval.scoring.latency import measured_latencies
@@ -243,8 +244,9 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read one JSON object.
 
     Raises:
-        RunDirectoryError: missing, or not JSON.
+        RunDirectoryError: missing, not as it was written, or not JSON.
     """
+    check_file(path)
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -265,6 +267,7 @@ def read_run(path: Path) -> StoredRun | Skipped:
     if is_exported_run(path):
         return _exported(path)
     record = read_json(path / "run.json")
+    check_folder(path)
     _check(record, path)
     if record["status"] != "complete":
         ways = "the same command resumes it, `memsys settle --close` closes what is open"

@@ -16,6 +16,7 @@ from eval.runs.records import (
     RetrievalRecord,
 )
 from eval.runs.run_json import RunRecord
+from eval.runs.signing import sign_folder
 from eval.scoring.rows import checksums
 from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.llm.ledger import CallRecord
@@ -84,6 +85,8 @@ class FakeRun:
             from eval.scoring.summary import summarise
 
             summarise(path)
+        if self.status == "complete":
+            sign_folder(path)
         return path
 
     def _record(self) -> RunRecord:
@@ -174,6 +177,7 @@ def rewrite(path: Path, name: str, change: Callable[[int, dict[str, Any]], None]
     _lines(path / name, rows)
     meta = json.loads((path / "scores_meta.json").read_text(encoding="utf-8"))
     (path / "scores_meta.json").write_text(json.dumps({**meta, "inputs": checksums(path)}))
+    sign_folder(path)
 
 
 def stored(path: Path) -> StoredRun:
