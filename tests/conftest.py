@@ -7,6 +7,7 @@ import hypothesis
 import pytest
 
 from eval.cli.terminal import console
+from eval.runs import manifest
 
 # A busy machine takes its time over an example; what a test asserts does not depend on it.
 hypothesis.settings.register_profile("patient", deadline=None)
@@ -37,3 +38,9 @@ def locomo_file(data_dir: Path) -> Path:
 def console_of_its_own() -> None:
     """Make each test's console anew: it takes its width from the environment, which tests change."""
     console.cache_clear()
+
+
+@pytest.fixture
+def unsigned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files be read that do not fit their manifest: for tests of what is checked behind it."""
+    monkeypatch.setattr(manifest, "_check", lambda folder, chosen: None)

@@ -155,6 +155,7 @@ def load_judged(run_dir: Path) -> list[StoredVerdicts]:
         ScoringError: answers changed since.
         RunDirectoryError: verdicts are lost.
     """
+    check_file(run_dir / FOLDER)
     found = []
     for path in sorted((run_dir / FOLDER).glob("*.json")):
         meta = read_meta(path)

@@ -1,8 +1,8 @@
-"""Whether stored files are as they were written: ``manifest.json`` of a run or of an exported summary has their digests.
+"""Whether stored files are as they were written: ``manifest.json`` of a run or exported summary has their digests.
 
-A complete run and a summary have one; :mod:`eval.runs.signing` writes it. While a run goes on it has none: then each row
-carries a checksum that depends on the run, the file and the rows before it (:mod:`eval.runs.row_checksums`). Everything
-that opens a file of a run calls :func:`check_file` first.
+A complete run and a summary have one; :mod:`eval.runs.signing` writes it. While a run goes on it has none: then each
+row carries a checksum that depends on the run, the file and the rows before it (:mod:`eval.runs.row_checksums`).
+Everything that opens a file of a run calls :func:`check_file` first.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """The checksum at the end of a stored row: of the row alone, or chained to the rows before it and to its run.
 
 In a run whose ``run.json`` says ``row_checksums: chained`` the checksum of a row continues that of the row before, and
-that of the first row continues one of the run's identity, its start and the file's name. A row that was changed, deleted,
-repeated, moved or taken from another run or file then fits nowhere, and one without a checksum is damaged.
+that of the first row continues one of the run's identity, its start and the file's name. A row that was changed,
+deleted, repeated, moved or taken from another run or file then fits nowhere, and one without a checksum is damaged.
 """
 
 import json

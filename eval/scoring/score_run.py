@@ -14,7 +14,7 @@ from pathlib import Path
 from eval.loaders.label_problems import marks
 from eval.metrics.metric import Metric
 from eval.metrics.registry import select_metrics
-from eval.runs.files import write_atomic, write_json
+from eval.runs.files import write_json, write_rows
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.signing import sign_files
 from eval.runs.stored import (
@@ -109,8 +109,7 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
         **({"unsplit": unsplit} if unsplit else {}),
         **cut,
     }
-    lines = [json.dumps(asdict(row), ensure_ascii=False, sort_keys=True).encode() + b"\n" for row in rows]
-    write_atomic(run_dir / SCORES, b"".join(lines))
+    write_rows(run_dir / SCORES, (json.loads(json.dumps(asdict(row), sort_keys=True)) for row in rows))
     write_json(run_dir / SCORES_META, meta)
     sign_files(run_dir, (SCORES, SCORES_META), dropped=[SUMMARY])
     return rows

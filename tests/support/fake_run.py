@@ -81,12 +81,12 @@ class FakeRun:
         config = {"name": "default", "bertscore_model": self.bertscore_model, "bertscore_rescaled": False}
         meta = {"config": config, "models": {}, "packages": {}, "counts": self._counts(), "inputs": checksums(path)}
         _dump(path / "scores_meta.json", meta)
+        if self.status == "complete":
+            sign_folder(path)
         if self.summary:
             from eval.scoring.summary import summarise
 
             summarise(path)
-        if self.status == "complete":
-            sign_folder(path)
         return path
 
     def _record(self) -> RunRecord:

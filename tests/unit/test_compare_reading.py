@@ -79,6 +79,7 @@ def _without_evidence(root: Path, memory: str, dataset: str) -> StoredRun:
     return read(path)
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_retrieval_without_any_evidence_says_that_nothing_can_be_scored(tmp_path: Path) -> None:
     """A run that only retrieves, on questions of one's own without `evidence`, ended without a word."""
     mine = _without_evidence(tmp_path, "rag", "custom")
@@ -257,6 +258,7 @@ def test_two_that_no_shown_digit_tells_apart_are_level(tmp_path: Path) -> None:
     assert re.search(r"(rag and amem|amem and rag) are level \(0\.0 points F1 apart\);", said) and "leads" not in said
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_constants_stand_beside_the_runs_on_their_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Comparing a run with a constant ended with "protocol='None' is unknown"."""
     rag = FakeRun(values=lambda number, metric: 0.5, data_sha256="7" * 64, questions_each=5).write(tmp_path / "runs")

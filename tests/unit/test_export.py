@@ -10,6 +10,7 @@ import pytest
 from eval.export import export_run, main
 from eval.runs.exports import ExportedRow, ExportedRun, exported_runs, read_export, write_export
 from eval.runs.folders import find_run_folders
+from eval.runs.signing import sign_folder
 from eval.scoring.summary import summarise
 from eval.tables.__main__ import main as tables
 from eval.tables.places import without_places
@@ -98,7 +99,7 @@ def test_no_text_and_no_place_is_kept(tmp_path: Path) -> None:
     before = "".join(file.read_text() for file in path.iterdir())
     assert all(word in before for word in ("secret", "/somewhere", "node17"))
     target = export_run(path, tmp_path / "summaries")
-    assert sorted(file.name for file in target.parent.iterdir()) == ["runs.jsonl", "scores.parquet"]
+    assert sorted(file.name for file in target.parent.iterdir()) == ["manifest.json", "runs.jsonl", "scores.parquet"]
     text = (target.parent / "runs.jsonl").read_text() + str(read_export(target))
     assert not any(word in text for word in ("secret", "/somewhere", "node17"))
     assert read_export(target).summary["trace"]["values"] == {"mode": {"global": 10}}
@@ -124,6 +125,7 @@ def test_runs_of_one_name_do_not_overwrite_each_other(
         path = FakeRun().write(tmp_path / day)
         record = json.loads((path / "run.json").read_text())
         (path / "run.json").write_text(json.dumps({**record, "started": f"2026-01-{day}T00:00:00+00:00"}))
+        sign_folder(path)
         paths.append(str(path))
     out = tmp_path / "out"
     assert main([*paths, *trec, "--out", str(out)]) == 2

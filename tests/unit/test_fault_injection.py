@@ -52,6 +52,7 @@ def test_a_forked_process_tells_how_it_ended(tmp_path: Path) -> None:
     assert slow.hung and slow.code == -9
 
 
+@pytest.mark.usefixtures("unsigned")
 @pytest.mark.parametrize("name", ["answers.jsonl", "retrievals.jsonl", "calls.jsonl"])
 def test_a_row_more_or_less_is_unlike(name: str, tmp_path: Path) -> None:
     whole = FakeRun().write(tmp_path / "whole")
@@ -65,6 +66,7 @@ def test_a_row_more_or_less_is_unlike(name: str, tmp_path: Path) -> None:
     assert unlike(other, whole) or name == "retrievals.jsonl"
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_a_changed_prediction_is_unlike(tmp_path: Path) -> None:
     whole = FakeRun().write(tmp_path / "whole")
     other = tmp_path / "other"

@@ -33,6 +33,8 @@ from memsys.errors import ConfigError, ScoringError
 from memsys.vocabulary import OVERRULED, Hit, Retrieval
 from tests.support.fake_run import FakeRun, rewrite
 
+pytestmark = pytest.mark.usefixtures("unsigned")
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "memory_quality.md"
 RAG = {"memory": {"_target_": "baselines.rag.config.RagConfig"}}
 

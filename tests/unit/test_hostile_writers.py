@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from eval.runs.signing import sign_folder
 from eval.scoring.rows import checksums
 from tests.end_to_end.test_commands_and_streams import COMMANDS
 from tests.support.fake_run import FakeRun, rewrite
@@ -42,7 +43,7 @@ ELSEWHERE = {
     "eval.analysis.foreign_memories",
     "eval", "eval.configs.readme", "eval.audit", "eval.recorded", "eval.models", "eval.data",
     "eval.plots.scale", "eval.proxy", "eval.convert_data", "eval.parity", "eval.parity.stages",
-    "eval.funnel.results_page", "eval.parity.mutations", "eval.parity.page",
+    "eval.funnel.results_page", "eval.parity.mutations", "eval.parity.page", "eval.sign",
 }  # fmt: skip
 
 
@@ -72,6 +73,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (path / "run.json").write_text(json.dumps(record), encoding="utf-8")
         meta = json.loads((path / "scores_meta.json").read_text(encoding="utf-8"))
         (path / "scores_meta.json").write_text(json.dumps({**meta, "inputs": checksums(path)}), encoding="utf-8")
+        sign_folder(path)
     return folder
 
 

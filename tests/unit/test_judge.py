@@ -35,6 +35,7 @@ from eval.runs.exports import read_export
 from eval.runs.files import read_json_lines
 from eval.runs.records import ReferenceRecord
 from eval.runs.rundir import RunDirectory
+from eval.runs.signing import sign_folder
 from eval.runs.stored import load_calls
 from eval.scoring.score_run import score_run
 from eval.tables.stored import Skipped, read_run
@@ -192,6 +193,7 @@ def test_another_judge_of_the_same_name_is_refused(
     ]
 
 
+@pytest.mark.usefixtures("unsigned")
 @pytest.mark.parametrize("text", ["{", "[]", '{"status": "complete", "inputs": {}, "column": "x"}'])
 def test_what_made_the_verdicts_is_damaged(
     tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str], text: str
@@ -214,6 +216,8 @@ def test_verdicts_of_an_unknown_judge_are_not_taken(tmp_path: Path, server: Stub
     (path / "judgements" / "lenient-smollm2_135m_vllm.json").unlink()
     verdicts = path / "judgements" / "lenient-smollm2_135m_vllm.jsonl"
     verdicts.write_text(verdicts.read_text().replace('"CORRECT"', '"WRONG"'))
+    assert main([str(path), *arguments(server, tmp_path)]) == 2, "the files are not those that the manifest names"
+    sign_folder(path)
     assert main([str(path), *arguments(server, tmp_path)]) == 0
     assert load_judged(path)[0].verdicts == before
 
@@ -282,6 +286,7 @@ def test_what_cannot_be_judged_is_refused(tmp_path: Path, capsys: pytest.Capture
     shutil.copytree(FakeRun(memory="amem").write(tmp_path / "third"), summary)
     (empty := tmp_path / "empty").mkdir()
     (summary / "answers.jsonl").unlink()
+    sign_folder(summary)
     for path, message in (
         (tmp_path / "nothing", "nothing has no run.json"),
         (retrieval.parent, f"no run.json: it is no run directory; name the runs in it one by one, e.g. {retrieval}"),

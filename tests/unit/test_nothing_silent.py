@@ -41,6 +41,7 @@ def test_further_metrics_leave_the_others(tmp_path: Path) -> None:
         assert {"f1_set", "em_squad"} <= row.metrics.keys()
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_a_file_without_rows_changes_no_answers(tmp_path: Path) -> None:
     """Judging opens a run, which makes the files that it lacks; scoring it again then dropped all other metrics."""
     run = FakeRun(questions_each=3).write(tmp_path)
@@ -54,6 +55,7 @@ def test_a_file_without_rows_changes_no_answers(tmp_path: Path) -> None:
         assert {"f1_set", "em_squad"} <= row.metrics.keys()
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_scores_of_other_answers_are_not_kept(tmp_path: Path) -> None:
     run = FakeRun(questions_each=3).write(tmp_path)
     score_run(run, ScoringConfig(metrics=("f1_set",)))

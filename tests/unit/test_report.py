@@ -313,6 +313,7 @@ def test_a_call_about_a_turn_is_none_of_a_question_of_its_name(tmp_path: Path) -
     assert [call.phase for call in ledger.writing["c"]] == ["prepare", "write"]
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_the_texts_of_another_run_of_one_id_are_not_shown(tmp_path: Path) -> None:
     first, second = (FakeRun(seed=seed).write(tmp_path / str(seed)) for seed in (0, 1))
     for path, status, started in ((first, "incomplete", "2026-01-01"), (second, "complete", "2026-01-02")):

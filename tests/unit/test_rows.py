@@ -172,6 +172,7 @@ READERS: dict[str, tuple[Callable[[Path], Any], ...]] = {
 }
 
 
+@pytest.mark.usefixtures("unsigned")
 @pytest.mark.parametrize("name", READERS)
 def test_every_reader_names_file_and_line(tmp_path: Path, name: str) -> None:
     path = FakeRun(questions_each=2).write(tmp_path / "runs")
@@ -191,6 +192,7 @@ def test_every_reader_names_file_and_line(tmp_path: Path, name: str) -> None:
             assert "restore the file" in message or "run `memsys" in message
 
 
+@pytest.mark.usefixtures("unsigned")
 @pytest.mark.parametrize("field", ["status", "identity", "prompts", "resumed", "schema_version", "config", "problems"])
 def test_run_json_with_a_field_of_another_type_is_named(tmp_path: Path, field: str) -> None:
     path = FakeRun(questions_each=2).write(tmp_path / "runs")
@@ -204,6 +206,7 @@ def test_run_json_with_a_field_of_another_type_is_named(tmp_path: Path, field: s
                 read(path)
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_a_question_that_is_scored_twice_is_named(tmp_path: Path) -> None:
     path = FakeRun().write(tmp_path)
     first, *others = (path / "scores.jsonl").read_text().splitlines(keepends=True)
@@ -215,6 +218,7 @@ def test_a_question_that_is_scored_twice_is_named(tmp_path: Path) -> None:
     assert isinstance(run, Skipped) and f"scores.jsonl:{line} repeats" in run.reason
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_a_complete_run_whose_ledger_was_cut_is_refused(tmp_path: Path) -> None:
     """Costs over the calls that are left would look like those of a cheaper system."""
     (tmp_path / "run.json").write_text('{"status": "complete", "counts": {"calls": 2}}')

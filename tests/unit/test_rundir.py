@@ -200,7 +200,10 @@ def test_a_run_of_an_older_version_goes_on_with_rows_that_have_checksums(tmp_pat
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("answers", r"delete this line and start the run's command again"), ("calls", r"restore the file, or delete its")],
+    [
+        ("answers", r"delete this line and those behind it and start the run's command again"),
+        ("calls", r"restore the file, or delete its"),
+    ],
 )
 def test_what_to_do_about_a_changed_row_depends_on_the_file(tmp_path: Path, name: str, advice: str) -> None:
     """A call's line cannot be had again: without it costs would be too low."""
