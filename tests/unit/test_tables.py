@@ -255,6 +255,7 @@ def test_a_small_part_with_the_authors_prompts_displaces_no_larger_run(tmp_path:
     assert row(built, "Qwen3-0.6B", "CLAG (Ours) [authors' prompts]").measured
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_authors_answer_prompts_behind_a_memory_with_ours_stand_in_no_printed_row(tmp_path: Path) -> None:
     """No pack of MemGPT's authors fits its preset: the run with `prompts=authors` stood for the paper's."""
     path = full(memory="clag", parts={"prompts": {"source": "authors"}}, values=constant(0.3)).write(tmp_path)
@@ -361,6 +362,7 @@ def test_keywords_of_a_model_keep_a_retrieval_to_its_backbone(tmp_path: Path) ->
     assert cell(table(tmp_path, 16), "LoCoMo, Qwen3-0.6B", "RAG", "Chars").measured is None
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_recorded_answers_are_named_as_the_authors(tmp_path: Path) -> None:
     path = full(memory="rag", values=constant(0.129)).write(tmp_path)
     record = json.loads((path / "run.json").read_text())
@@ -384,6 +386,7 @@ def test_settings_and_counts_of_the_papers_own_run_are_not_comparable(tmp_path: 
         assert "| printed |" in render_markdown(built)
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_questions_are_counted_in_the_data_set(tmp_path: Path) -> None:
     path = full(memory="rag", mode="retrieval_only").write(tmp_path)
     record = json.loads((path / "run.json").read_text())
@@ -431,6 +434,7 @@ def test_the_papers_own_system_is_tested_against_the_others(tmp_path: Path) -> N
     assert not table(tmp_path, 3).pairs
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_one_figure_per_run_is_shown_without_an_interval(tmp_path: Path) -> None:
     path = full(memory="clag").write(tmp_path)
     (path / "summary.json").write_text('{"memory": {"statistics": {"clusters": {"mean": 4.5}}}}')
@@ -487,6 +491,7 @@ def test_a_judges_verdicts_are_averaged_by_category_as_scores_are(
     assert first.value == pytest.approx(100 / 6)
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_a_judge_with_other_settings_than_its_presets_is_not_compared(tmp_path: Path) -> None:
     """The column bears the preset's name, whatever was overridden in it."""
     judge = "judge_lenient_gpt4o_mini"
@@ -716,6 +721,7 @@ def test_runs_that_stand_nowhere_are_named(tmp_path: Path) -> None:
     assert [run.reason for run in skipped] == [f"not complete (incomplete); {ways}"]
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_stale_scores_are_left_out_with_the_command_to_run(tmp_path: Path) -> None:
     path = full(memory="rag").write(tmp_path)
     with (path / "answers.jsonl").open("a") as handle:
@@ -724,6 +730,7 @@ def test_stale_scores_are_left_out_with_the_command_to_run(tmp_path: Path) -> No
     assert "memsys score" in skipped[0].reason
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_a_copy_counts_once_and_a_namesake_is_told(tmp_path: Path) -> None:
     run = full(memory="rag")
     run.write(tmp_path / "a")
@@ -868,6 +875,7 @@ def test_one_clear_error(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("unsigned")
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

@@ -12,8 +12,10 @@ from eval.configs import answer_prompts
 from eval.running.composed import compose_plan
 from eval.running.experiment import RunResult, run_experiment
 from eval.runs.files import read_json_lines
+from eval.runs.manifest import DERIVED
 from eval.runs.records import AnswerRecord
 from eval.runs.rundir import RunDirectory
+from eval.sign import sign
 from memsys.errors import RunDirectoryError
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer
@@ -66,8 +68,8 @@ def content(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "lost",
-    ["answers.jsonl", "retrievals.jsonl", "conversations.jsonl", "references.jsonl", "scores.jsonl", "scores_meta.json",
-     "summary.json", "snapshots", "answers.jsonl retrievals.jsonl", "answers.jsonl conversations.jsonl snapshots"],
+    ["answers.jsonl", "retrievals.jsonl", "conversations.jsonl", "scores.jsonl", "scores_meta.json", "summary.json",
+     "snapshots", "answers.jsonl retrievals.jsonl", "answers.jsonl conversations.jsonl snapshots"],
 )  # fmt: skip
 def test_a_deleted_file_comes_back(server: StubServer, made: Path, tmp_path: Path, lost: str) -> None:
     folder = tmp_path / "copy"
@@ -75,6 +77,12 @@ def test_a_deleted_file_comes_back(server: StubServer, made: Path, tmp_path: Pat
     for name in lost.split():
         path = folder / "run" / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if not set(lost.split()) <= set(DERIVED):
+        with pytest.raises(
+            RunDirectoryError, match=r"is missing or empty, manifest\.json names it.* run `memsys sign "
+        ):
+            start(server, folder)
+        sign(folder / "run")
     assert start(server, folder).complete
     assert content(folder) == content(made)
     assert len(content(folder)["answers"]) == QUESTIONS
@@ -87,9 +95,12 @@ def test_a_deleted_row_is_asked_again_and_said(
     folder = tmp_path / "copy"
     shutil.copytree(made, folder)
     path = folder / "run" / name
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(RunDirectoryError, match=rf"{name} is not as it was written"):
+        start(server, folder)
+    sign(folder / "run")
     assert start(server, folder).complete
-    assert "lack 1 questions" in capsys.readouterr().err.replace("\n", " ")
+    capsys.readouterr()
     assert content(folder) == content(made)
 
 
