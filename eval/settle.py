@@ -95,10 +95,14 @@ def _list(directory: Any, record: Mapping[str, Any]) -> None:
 
 
 def _ask_again(directory: Any, record: Mapping[str, Any], kinds: Sequence[str]) -> None:
+    from eval.runs.manifest import RUN
+    from eval.runs.signing import open_files
+
     chosen = [name for name, (outcome, _) in _unanswered(directory).items() if outcome in kinds]
     if not chosen:
         say(f"{directory.path}: no question is {' or '.join(kinds)}")
         return
+    open_files(directory.path, added_to=(), replaced=("settled.jsonl", "answers.jsonl", "retrievals.jsonl", RUN))
     directory.reopen(chosen)
     _write(directory, record, "incomplete", ["opened again by `memsys settle --again`"])
     say(f"{directory.path}: {len(chosen)} questions are open; the command that started the run asks them again")
@@ -116,8 +120,9 @@ def _close(directory: Any, record: Mapping[str, Any]) -> None:
 
 
 def _write(directory: Any, record: Mapping[str, Any], status: str, problems: Sequence[str]) -> None:
-    """Write ``run.json`` as it is now."""
+    """Write ``run.json`` as it is now, and sign the run if it is complete."""
     from eval.runs.files import write_json
+    from eval.runs.signing import finish_run, reopen
 
     counts = {
         **record["counts"],
@@ -125,8 +130,12 @@ def _write(directory: Any, record: Mapping[str, Any], status: str, problems: Seq
         "calls": directory.booked_calls,
         "settled": len(directory.settled),
     }
-    changed = {"status": status, "problems": list(problems), "counts": counts}
-    write_json(directory.path / "run.json", {**record, **changed})
+    changed = {**record, "status": status, "problems": list(problems), "counts": counts}
+    if status == "complete":
+        finish_run(directory.path, changed)
+    else:
+        write_json(directory.path / "run.json", changed)
+        reopen(directory.path)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Check runs and summaries as they are and write their ``manifest.json`` anew: ``memsys sign RUN...``.
+"""Check runs as they are and write their ``manifest.json`` anew: ``memsys sign RUN...``.
 
 For folders of an earlier version, which had none, and for those that were changed on purpose. A run that lacks answers
 becomes incomplete: its command resumes it. Scores are computed again from the answers; those by models are kept.
@@ -14,28 +14,32 @@ from eval.cli.commands import described, explains_errors, program, start
 from eval.cli.terminal import say, stage
 from eval.judge.store import load_judged
 from eval.metrics.registry import select_metrics
+from eval.runs.exports import is_exported_run
 from eval.runs.files import write_json
 from eval.runs.folders import holds_texts, named_run_folders
 from eval.runs.manifest import DERIVED, unchecked
 from eval.runs.run_json import read_record, standing
 from eval.runs.signing import reopen, sign_folder
-from eval.runs.stored import load_answers, load_calls, load_conversations, load_json, load_retrievals
-from eval.scoring.aggregate import aggregate_metrics
-from eval.scoring.rows import SCORES_META, ScoreRow, ScoringConfig, load_scores
+from eval.runs.stored import (
+    is_recorded,
+    load_answers,
+    load_calls,
+    load_conversations,
+    load_json,
+    load_retrievals,
+    load_settled,
+)
+from eval.scoring.rows import SCORES_META, ScoringConfig, load_scores
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
-from eval.tables.stored import Skipped, read_run
 from memsys.errors import RunDirectoryError, ScoringError
-
-#: How far a mean of a summary may be from that of its rows: both are rounded.
-_ROUNDING = 1e-5
 
 
 def sign(folder: Path) -> str:
-    """Check a run or a summary and sign it.
+    """Check a run and sign it.
 
     Args:
-        folder: of the run or summary.
+        folder: of the run.
 
     Returns:
         What was done and found.
@@ -44,16 +48,13 @@ def sign(folder: Path) -> str:
         RunDirectoryError: a file is damaged, or files contradict each other.
         ScoringError: the same, of what scores depend on.
     """
+    if is_exported_run(folder):
+        raise RunDirectoryError(f"{folder} is an exported run, which `memsys export` signs; name the run itself")
     with unchecked(folder):
-        if not holds_texts(folder):
-            _check_summary(folder)
-            found = "signed"
-        else:
-            record = read_record(folder) or {}
-            if problem := _unfinished(folder, record):
-                reopen(folder)
-                return f"not signed, {problem}; the run's command resumes it"
-            found = _score(folder)
+        if problem := _unfinished(folder, read_record(folder) or {}):
+            reopen(folder)
+            return f"not signed, {problem}; the run's command resumes it"
+        found = _score(folder)
         sign_folder(folder)
     return found
 
@@ -62,14 +63,21 @@ def _unfinished(folder: Path, record: Mapping[str, Any]) -> str:
     """Read every file of a run, and say what keeps it from being complete; then ``run.json`` says so too."""
     if record["status"] != "complete":
         return f"it is {standing(record)}"
+    if not holds_texts(folder):
+        return _opened(folder, record, "its references.jsonl is missing")
     load_calls(folder), load_conversations(folder), load_judged(folder)
     answers, retrievals = load_answers(folder), load_retrievals(folder)
-    held = len(retrievals if record.get("mode") == "retrieval_only" else answers)
+    answered = answers.keys() if is_recorded(folder) else answers.keys() & retrievals.keys()
+    held = len(retrievals if record.get("mode") == "retrieval_only" else answered | load_settled(folder).keys())
     wanted = (record.get("counts") or {}).get("questions_done", held)
     if held >= wanted:
         return ""
+    return _opened(folder, record, f"{held} of {wanted} questions are left")
+
+
+def _opened(folder: Path, record: Mapping[str, Any], problem: str) -> str:
     write_json(folder / "run.json", {**record, "status": "incomplete"})
-    return f"{held} of {wanted} questions are left"
+    return problem
 
 
 def _score(folder: Path) -> str:
@@ -100,34 +108,11 @@ def _changed(before: Mapping[str, float | None], after: Mapping[str, float | Non
     return sum(before[name] != value for name, value in after.items() if name in before)
 
 
-def _check_summary(folder: Path) -> None:
-    """Refuse a summary whose means are not those of its rows.
-
-    Raises:
-        RunDirectoryError: names a metric, or says why it cannot be read.
-    """
-    run = read_run(folder)
-    if isinstance(run, Skipped):
-        raise RunDirectoryError(f"{folder} cannot be signed: {run.reason}")
-    stored = (run.summary.get("metrics") or {}).get("overall") or {}
-    for name, found in aggregate_metrics(_own_rows(run.rows, stored))["overall"].items():
-        if abs(found["mean"] - stored[name]["mean"]) > _ROUNDING:
-            raise RunDirectoryError(
-                f"{folder}: the mean of {name} is {found['mean']:.6f} in scores.jsonl and {stored[name]['mean']} in "
-                "summary.json; restore both, or export the run again (`memsys export RUN`)"
-            )
-
-
-def _own_rows(rows: Sequence[ScoreRow], stored: Mapping[str, Any]) -> list[ScoreRow]:
-    """Rows with the metrics alone that the summary has: verdicts of judges are in rows of an export, too."""
-    return [replace(row, metrics={name: one for name, one in row.metrics.items() if name in stored}) for row in rows]
-
-
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and sign; returns the exit status."""
     parser = argparse.ArgumentParser(prog=program("sign"), description=described(__doc__))
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="runs or summaries, or folders of them")
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run directories, or folders of them")
     options = parser.parse_args(arguments)
     for folder in named_run_folders(options.runs):
         with stage(f"checking {folder}"):

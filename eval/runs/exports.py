@@ -3,19 +3,22 @@
 ``results/summaries/<experiment>/scores.parquet`` has a row for each question of each run, in the order of the runs and
 of their questions: the run's name, ``question_id``, ``conversation_id``, ``category``, ``kind`` and a column for each
 metric (64 bits; NaN where there was nothing to score, null where the metric was not computed). ``runs.jsonl`` has the
-records of the runs. An exported run is addressed as ``<folder>/<name>``, as if it were a folder of its own.
+records of the runs, and ``manifest.json`` the sha256 of both files: one that is not as it was written is refused. An
+exported run is addressed as ``<folder>/<name>``, as if it were a folder of its own.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from eval.runs.files import write_atomic
+from eval.runs.files import write_atomic, write_json
+from eval.runs.manifest import MANIFEST
 from memsys.errors import RunDirectoryError
 
 RUNS_FILE, SCORES_FILE = "runs.jsonl", "scores.parquet"
@@ -114,8 +117,13 @@ def write_exports(folder: Path, runs: Mapping[str, ExportedRun]) -> None:
         json.dumps({"run": name, "record": run.record, "meta": run.meta, "summary": run.summary}, **_COMPACT)
         for name, run in ordered
     )
-    write_atomic(folder / SCORES_FILE, _parquet((name, row) for name, run in ordered for row in run.rows))
-    write_atomic(folder / RUNS_FILE, "".join(f"{line}\n" for line in lines).encode())
+    contents = {
+        SCORES_FILE: _parquet((name, row) for name, run in ordered for row in run.rows),
+        RUNS_FILE: "".join(f"{line}\n" for line in lines).encode(),
+    }
+    for name, content in contents.items():
+        write_atomic(folder / name, content)
+    write_json(folder / MANIFEST, {"files": {name: sha256(content).hexdigest() for name, content in contents.items()}})
 
 
 _COMPACT: Mapping[str, Any] = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
@@ -147,45 +155,71 @@ def _stored(value: float | None) -> float:
 
 def _records(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """Lines of ``runs.jsonl`` by the name of the run."""
-    return _read_records(folder / RUNS_FILE, _state(folder / RUNS_FILE))
+    return _read_records(folder, _state(folder, RUNS_FILE))
 
 
 def _scores(folder: Path) -> Mapping[str, Sequence[ExportedRow]]:
     """Rows of ``scores.parquet`` by the name of the run."""
-    return _read_scores(folder / SCORES_FILE, _state(folder / SCORES_FILE))
+    found = _read_scores(folder, _state(folder, SCORES_FILE))
+    if strange := sorted(found.keys() - _records(folder).keys()):
+        raise _damaged(folder / SCORES_FILE, f"it has rows of {strange[0]}, which {RUNS_FILE} does not name")
+    return found
 
 
-def _state(path: Path) -> tuple[int, int, int]:
-    """What changes with each writing of a file."""
+def _state(folder: Path, name: str) -> tuple[int, ...]:
+    """What changes with each writing of a file or of the manifest."""
+    found: list[int] = []
+    for path in (folder / name, folder / MANIFEST):
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise _damaged(path, error.strerror) from error
+        found += (status.st_mtime_ns, status.st_size, status.st_ino)
+    return tuple(found)
+
+
+def _damaged(path: Path, problem: object) -> RunDirectoryError:
+    folder, said = path.parent, " ".join(str(problem).split())[:100]
+    return RunDirectoryError(
+        f"{path} is damaged ({said}); restore the folder (`git checkout -- {folder}`), or delete it and export its "
+        "runs again (`memsys export RUN...`)"
+    )
+
+
+def _content(folder: Path, name: str) -> bytes:
+    """Content of a file as it was written."""
     try:
-        found = path.stat()
-    except OSError as error:
-        raise RunDirectoryError(f"{path} cannot be read ({error.strerror}); restore it") from error
-    return found.st_mtime_ns, found.st_size, found.st_ino
+        known = json.loads((folder / MANIFEST).read_bytes())["files"][name]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise _damaged(folder / MANIFEST, error) from error
+    content = (folder / name).read_bytes()
+    if sha256(content).hexdigest() != known:
+        raise _damaged(folder / name, f"its sha256 in {MANIFEST} is another")
+    return content
 
 
 @lru_cache(maxsize=64)
-def _read_records(path: Path, _written: tuple[int, int, int]) -> Mapping[str, Mapping[str, Any]]:
+def _read_records(folder: Path, _written: tuple[int, ...]) -> Mapping[str, Mapping[str, Any]]:
     try:
-        entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        entries = [json.loads(line) for line in _content(folder, RUNS_FILE).splitlines()]
         if not entries:
             raise ValueError("it is empty")
         return {entry["run"]: {key: entry[key] for key in ("record", "meta", "summary")} for entry in entries}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RunDirectoryError(f"{path} is damaged ({' '.join(str(error).split())[:100]}); restore it") from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _damaged(folder / RUNS_FILE, error) from error
 
 
 @lru_cache(maxsize=64)
-def _read_scores(path: Path, _written: tuple[int, int, int]) -> Mapping[str, Sequence[ExportedRow]]:
+def _read_scores(folder: Path, _written: tuple[int, ...]) -> Mapping[str, Sequence[ExportedRow]]:
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
+        table = parquet.read_table(BytesIO(_content(folder, SCORES_FILE)))
         about = [table.column(name).to_pylist() for name in _ABOUT]
         metrics = {name: table.column(name).to_pylist() for name in table.column_names if name not in _ABOUT}
     except (pa.ArrowException, OSError, KeyError) as error:
-        raise RunDirectoryError(f"{path} is damaged ({' '.join(str(error).split())[:100]}); restore it") from error
+        raise _damaged(folder / SCORES_FILE, error) from error
     rows = (_row(about, metrics, number) for number in range(table.num_rows))
     return {run: [row for _, row in found] for run, found in groupby(rows, key=lambda pair: pair[0])}
 

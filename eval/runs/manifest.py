@@ -1,6 +1,6 @@
-"""Whether stored files are as they were written: ``manifest.json`` of a run or exported summary has their digests.
+"""Whether stored files are as they were written: ``manifest.json`` of a run has their digests.
 
-A complete run and a summary have one; :mod:`eval.runs.signing` writes it. While a run goes on it has none: then each
+A complete run has one; :mod:`eval.runs.signing` writes it. While a run goes on it has none: then each
 row carries a checksum that depends on the run, the file and the rows before it (:mod:`eval.runs.row_checksums`).
 Everything that opens a file of a run calls :func:`check_file` first.
 """
@@ -24,7 +24,7 @@ RUN, REFERENCES = "run.json", "references.jsonl"
 DERIVED = ("scores.jsonl", "scores_meta.json", "summary.json")
 _PRIMARY = (
     RUN, REFERENCES, "updates.jsonl", "answers.jsonl", "retrievals.jsonl", "conversations.jsonl", "calls.jsonl",
-    "repeated_calls.jsonl", "embeddings.jsonl", "import.json",
+    "repeated_calls.jsonl", "embeddings.jsonl", "import.json", "settled.jsonl",
 )  # fmt: skip
 #: Folders of a run and the endings of the files in them that count.
 _FOLDERS = {"judgements": (".json", ".jsonl"), "snapshots": (".npz",)}
@@ -48,7 +48,7 @@ class Manifest:
 
 
 def check_file(path: Path) -> None:
-    """Refuse to read a file of a run or summary that is not as it was written.
+    """Refuse to read a file of a run that is not as it was written.
 
     Beside the file itself, all those are checked that no command can make anew from others.
 
@@ -65,7 +65,7 @@ def check_file(path: Path) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a run or summary of which any file is not as it was written.
+    """Refuse a run of which any file is not as it was written.
 
     Raises:
         RunDirectoryError: names what does not fit and what to do.
@@ -85,14 +85,9 @@ def unchecked(folder: Path) -> Iterator[None]:
 
 
 def run_folder(path: Path) -> Path | None:
-    """The folder of the run or summary that a file belongs to; ``None`` where it belongs to none."""
+    """The folder of the run that a file belongs to; ``None`` where it belongs to none."""
     folder = path.parent.parent if path.parent.name in _FOLDERS else path.parent
     return folder if (folder / RUN).is_file() or (folder / MANIFEST).is_file() else None
-
-
-def is_summary(folder: Path) -> bool:
-    """Whether a folder is an exported summary: a run has its questions."""
-    return not (folder / REFERENCES).is_file() and REFERENCES not in (read_manifest(folder) or Manifest({})).files
 
 
 def stored_run(folder: Path) -> Mapping[str, Any]:
@@ -161,8 +156,6 @@ def _misfits(folder: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _advice(folder: Path, names: list[str]) -> str:
-    if MANIFEST not in names and is_summary(folder):
-        return f"restore it (`git checkout -- {folder}`), or export its run again (`memsys export RUN`)"
     if set(names) <= set(DERIVED):
         return f"run `memsys score {folder}`"
     if stored_run(folder).get("status") not in (None, "complete"):

@@ -227,7 +227,7 @@ class RunDirectory(CallFolder):
         """Drop what is stored of questions that are to be asked again; their calls stay in the ledger."""
         kept = [_row(row) for name, row in self.settled.items() if name not in questions]
         if len(kept) < len(self.settled):
-            write_atomic(self._file("settled"), b"".join(json_line(row) for row in kept))
+            write_rows(self._file("settled"), kept)
         self.settled = {name: row for name, row in self.settled.items() if name not in questions}
         answered = {row.question_id for row in rows.answers(self._file("answers"))}
         if answered & set(questions):

@@ -1,4 +1,4 @@
-"""Writing ``manifest.json``: when a run or a summary is finished, and when a command adds to it or replaces a file."""
+"""Writing ``manifest.json``: when a run is finished, and when a command adds to it or replaces a file."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -14,7 +14,7 @@ def sign_folder(folder: Path, without: Iterable[str] = ()) -> None:
     """Sign all files of a folder as they are now.
 
     Args:
-        folder: of a run or a summary.
+        folder: of a run.
         without: files that are left out.
 
     Raises:

@@ -79,7 +79,7 @@ def test_floors_of_the_sample_are_written_the_same_twice_and_hold_no_text(tmp_pa
     for name in ("a", "b"):
         assert main(["locomo_sample", "--out", str(tmp_path / name)]) == 0
     files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
-    assert len(files) == 2
+    assert len(files) == 3
     for file in files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
     rows = read_export(tmp_path / "a" / "floors" / "always_trap-locomo_sample").rows

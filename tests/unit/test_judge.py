@@ -222,6 +222,7 @@ def test_verdicts_of_an_unknown_judge_are_not_taken(tmp_path: Path, server: Stub
     assert load_judged(path)[0].verdicts == before
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_lost_verdicts_are_named_and_not_made_up_by_the_rest(
     tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -524,6 +525,7 @@ def test_a_disk_without_locks_is_one_message(
     assert "cannot lock files (No locks available)" in said and "ExceptionGroup" not in said
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_a_judged_run_without_answers_is_one_message(
     tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -228,6 +228,7 @@ def test_a_complete_run_whose_ledger_was_cut_is_refused(tmp_path: Path) -> None:
     assert load_calls(tmp_path) == []
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_calls_of_judges_do_not_stand_in_for_lost_ones(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"status": "complete", "counts": {"calls": 2}}')
     judge = {**ROWS[CallRecord], "phase": "judge"}

@@ -68,8 +68,8 @@ def content(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "lost",
-    ["answers.jsonl", "retrievals.jsonl", "conversations.jsonl", "scores.jsonl", "scores_meta.json", "summary.json",
-     "snapshots", "answers.jsonl retrievals.jsonl", "answers.jsonl conversations.jsonl snapshots"],
+    ["answers.jsonl", "retrievals.jsonl", "conversations.jsonl", "references.jsonl", "scores.jsonl", "scores_meta.json",
+     "summary.json", "snapshots", "answers.jsonl retrievals.jsonl", "answers.jsonl conversations.jsonl snapshots"],
 )  # fmt: skip
 def test_a_deleted_file_comes_back(server: StubServer, made: Path, tmp_path: Path, lost: str) -> None:
     folder = tmp_path / "copy"
@@ -172,6 +172,7 @@ def test_a_run_without_a_backend_is_complete_only_with_its_answers(
     folder = tmp_path / "copy"
     shutil.copytree(made, folder)
     (folder / "run" / "answers.jsonl").unlink()
+    sign(folder / "run")
     shutil.rmtree(folder / "cache")
     server.fail(*["400"] * 50)
     result = start(server, folder)
@@ -180,10 +181,10 @@ def test_a_run_without_a_backend_is_complete_only_with_its_answers(
     assert json.loads((folder / "run" / "run.json").read_text())["status"] == "incomplete"
 
 
-def test_references_of_another_data_set_are_written_again(server: StubServer, made: Path, tmp_path: Path) -> None:
+def test_references_of_another_data_set_are_refused(server: StubServer, made: Path, tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     shutil.copytree(made, folder)
     path = folder / "run" / "references.jsonl"
-    path.write_text(path.read_text().replace('"answers": ["', '"answers": ["altered '))
-    assert start(server, folder).complete
-    assert content(folder) == content(made)
+    path.write_text(path.read_text().replace('"answers":["', '"answers":["altered '))
+    with pytest.raises(RunDirectoryError, match=r"references\.jsonl is not as it was written"):
+        start(server, folder)
