@@ -115,7 +115,8 @@ def _close(directory: Any, record: Mapping[str, Any]) -> None:
     reason = "; ".join(record["problems"]) or "the run did not get to it"
     for gold in still_open:
         directory.settle(SettledRecord(gold.question_id, gold.conversation_id, gold.category, "failed", reason))
-    _write(directory, record, "complete", [])
+    if still_open or record["status"] != "complete":  # else its scores would need to be signed again
+        _write(directory, record, "complete", [])
     say(f"{directory.path}: {len(still_open)} questions are closed as failed; score it by `memsys score`")
 
 

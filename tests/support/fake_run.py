@@ -15,6 +15,7 @@ from eval.runs.records import (
     ReferenceRecord,
     RetrievalRecord,
 )
+from eval.runs.row_checksums import CHECKSUM
 from eval.runs.run_json import RunRecord
 from eval.runs.signing import sign_folder
 from eval.scoring.rows import checksums
@@ -173,6 +174,7 @@ def rewrite(path: Path, name: str, change: Callable[[int, dict[str, Any]], None]
     """Change the rows of one file of a run, which stays a scored one: ``change`` gets number and row."""
     rows = [json.loads(line) for line in (path / name).read_text(encoding="utf-8").splitlines()]
     for number, row in enumerate(rows):
+        row.pop(CHECKSUM, None)
         change(number, row)
     _lines(path / name, rows)
     meta = json.loads((path / "scores_meta.json").read_text(encoding="utf-8"))

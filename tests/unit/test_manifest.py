@@ -447,3 +447,6 @@ def test_settled_questions_are_signed_and_settle_signs_again(
     assert not (tmp_path / MANIFEST).exists() and not settled.read_bytes()
     assert settle_main([str(tmp_path), "--close"]) == 0
     check_folder(tmp_path)
+    signed = (tmp_path / MANIFEST).read_bytes()
+    assert settle_main([str(tmp_path), "--close"]) == 0
+    assert (tmp_path / MANIFEST).read_bytes() == signed
