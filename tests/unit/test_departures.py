@@ -179,6 +179,7 @@ def test_the_list_has_every_departure() -> None:
     assert f"{sum(len(one.departures) for one in loaded)} departures of {len(loaded)} memory systems" in text
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_departures_reach_the_export(tmp_path: Path) -> None:
     path = FakeRun().write(tmp_path / "runs")
     record = json.loads((path / "run.json").read_text())

@@ -183,6 +183,7 @@ def test_the_page_opens_on_most_conversations(tmp_path: Path) -> None:
     assert [one["conversations"] for one in data_of(tmp_path)["groups"]] == [2, 1]
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_runs_of_one_name_are_called_by_words(tmp_path: Path) -> None:
     """68 runs were named by hashes; what tells two runs apart has a name: their prompts, processor, data, seed."""
     for processor in ("AMD EPYC", "Intel Xeon"):
@@ -220,6 +221,7 @@ def test_places_of_runs_can_be_named_one_by_one(tmp_path: Path) -> None:
     assert {name in out.read_text() for name in ("fake/rag-", "fake/amem-")} == {True}
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_other_answer_prompts_are_a_group_of_their_own(tmp_path: Path) -> None:
     """They were ranked with the others, and a memory that ran with them alone did not even say so."""
     write(tmp_path, {"rag": 0.5, "amem": 0.25})
@@ -242,6 +244,7 @@ def test_only_common_questions_count(tmp_path: Path) -> None:
     assert group["boards"]["f1_set"]["paper_trap"]["questions"] == 10
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_another_part_of_the_data_is_another_group(tmp_path: Path) -> None:
     for turns, memory in ((92, "rag"), (419, "amem")):
         path = FakeRun(memory=memory).write(tmp_path)

@@ -54,6 +54,7 @@ def stale(path: Path) -> None:
     os.utime(path, (time.time() - 600,) * 2)
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_a_cell_from_new_to_done(tmp_path: Path) -> None:
     one = cell(tmp_path)
     assert cell_status(one).standing == "new"
@@ -148,6 +149,7 @@ def test_cells_of_a_sweep_in_the_order_of_hydra(tmp_path: Path) -> None:
     assert counted(sweep_status(sweep))["new"] == 4
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_finished_and_running_cells_are_not_started_again(tmp_path: Path) -> None:
     settings = ["dataset=locomo_sample", f"runs_dir={tmp_path}"]
     done, running, failed, new = (cell(tmp_path, f"seed={seed}") for seed in range(4))
