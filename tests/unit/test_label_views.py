@@ -88,7 +88,7 @@ def test_scoring_shows_the_means_of_a_view_and_stores_those_of_the_printed_label
 
 
 def test_the_audit_reads_category_5_under_its_view_where_it_counts() -> None:
-    readings = all_readings(AuditConfig(["f1_set"], 200, "", "", 1))
+    readings = all_readings(AuditConfig(["f1_set"], "", "", 1))
     found = {one.counting for one in readings if one.labels == "adversarial_masked"}
     assert found == {"fooled", "abstain"}
 

@@ -160,7 +160,7 @@ def test_a_host_that_is_none_is_one_short_message() -> None:
     """A hundred names stood in it."""
     with pytest.raises(ConfigError) as raised:
         compose_plan([*QUICK, "memory=gated", "memory.host=raag"])
-    assert str(raised.value).startswith("memory.host=raag is no preset of conf/memory; did you mean rag?")
+    assert str(raised.value).startswith("memory.host=raag is no preset of conf/memory; did you mean rag")
     assert len(str(raised.value)) < 160
 
 
