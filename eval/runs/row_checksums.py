@@ -11,7 +11,8 @@ import zlib
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from eval.runs.manifest import run_folder, stored_run
+from eval.runs.manifest import RUN, run_folder, stored_run
+from memsys.errors import RunDirectoryError
 
 RowChecksums = Literal["each", "chained"]
 #: Last member of a row. A flipped bit in an answer or an id is still valid JSON.
@@ -20,10 +21,18 @@ _CHECKSUM = re.compile(rb',"crc32":"([0-9a-f]{8})"\}\s*$')
 
 
 def first_link(path: Path) -> int | None:
-    """What the first row of a file continues; ``None`` where rows are not chained."""
+    """What the first row of a file continues; ``None`` where rows are not chained.
+
+    Raises:
+        RunDirectoryError: the run's record is damaged.
+    """
     folder = run_folder(path)
-    record = stored_run(folder) if folder is not None else {}
-    if folder is None or record.get("row_checksums") != "chained":
+    if folder is None:
+        return None
+    record = stored_run(folder)
+    if not record and (folder / RUN).is_file():
+        raise RunDirectoryError(f"{folder / RUN} is not JSON; restore it, or delete its folder and start again")
+    if record.get("row_checksums") != "chained":
         return None
     whose = [record.get("identity"), record.get("started"), path.relative_to(folder).as_posix()]
     return zlib.crc32(json.dumps(whose, sort_keys=True).encode())

@@ -94,7 +94,12 @@ def test_cells_end_with_their_sweep(tmp_path: Path, fatal: signal.Signals, launc
         cells = ("dataset=locomo_sample", "memory=amem_quickstart,clag_quickstart", *attached(slow))
         line = command(tmp_path, f"hydra/launcher={launcher}", *cells)
         process = subprocess.Popen(
-            line, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            line,
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # tests may ignore it
         )
         try:
             assert eventually(lambda: len(list(tmp_path.rglob("calls.jsonl"))) == 2, 60), "the cells did not begin"

@@ -32,6 +32,7 @@ def test_names_that_people_give_are_taken(value: str) -> None:
     assert not name_problem(value)
 
 
+@pytest.mark.usefixtures("unsigned")
 @pytest.mark.parametrize("run_id", [each for each in BAD if each not in ("a/b", "\ud800")])
 def test_an_export_stays_in_its_folder(run_id: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = FakeRun().write(tmp_path / "runs")

@@ -18,7 +18,7 @@ def test_the_page_names_every_released_code() -> None:
 
 
 def test_a_run_is_one_row(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="make parity"):
+    with pytest.raises(DataError, match=r"eval\.parity\.stages"):
         runs_table(tmp_path)
     count = {"compared": 3, "equal": 2, "wording": 1, "order": 0, "tie": 0, "content": 0}
     result = {

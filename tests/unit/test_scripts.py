@@ -149,6 +149,7 @@ def scored(root: Path, gold: str, caplog: pytest.LogCaptureFixture, metrics: tup
     return run, [record.getMessage() for record in caplog.records]
 
 
+@pytest.mark.usefixtures("unsigned")
 @pytest.mark.parametrize(
     ("gold", "named", "silent"),
     [
@@ -169,12 +170,14 @@ def test_scoring_warns_once_which_metrics_do_not_split_and_adds_those_that_do(
     assert {"f1_mixed", "rougeL_mixed", "bleu1_mixed"} < set(meta["metrics"]) and "meteor_mixed" not in meta["metrics"]
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_english_is_scored_as_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run, messages = scored(tmp_path, "the café in Köln", caplog, ("lexical",))
     meta = json.loads((run / "scores_meta.json").read_text())
     assert messages == [] and "unsplit" not in meta and not set(groups()["mixed"]) & set(meta["metrics"])
 
 
+@pytest.mark.usefixtures("unsigned")
 def test_a_comparison_says_which_columns_to_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run, _ = scored(tmp_path, "杭州", caplog, ("lexical",))
     stored = read_run(run)
