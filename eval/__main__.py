@@ -17,9 +17,8 @@ usage: memsys COMMAND [ARGUMENTS]     (or: python -m eval.COMMAND [ARGUMENTS])
 
 """
 _CLOSING = """
-`memsys COMMAND --help` says more. To begin with: `memsys models` fetches the small embedded models,
-`memsys models qwen25_coder_05b` the one with which `memsys run +experiment=quickstart` puts a small
-conversation through three systems.
+`memsys COMMAND --help` says more. To begin with: `memsys models` fetches the small models,
+`memsys models qwen25_coder_05b` the one of `memsys run +experiment=quickstart`.
 """
 
 
