@@ -327,7 +327,7 @@ def test_script_is_a_quick_no_op_where_all_is_in_place(real_models: Path) -> Non
     line = [sys.executable, str(ROOT / "scripts" / "fetch_models.py"), "wordnet", "punkt_tab"]
     done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.count("in place") == 2
-    assert json.loads((real_models / ".verified" / "wordnet.json").read_text())["files"]
+    assert json.loads((real_models / ".verified" / "wordnet.json").read_text())["sha256"]
 
 
 def test_script_tells_an_unknown_name_in_one_line() -> None:
