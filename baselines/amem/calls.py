@@ -1,16 +1,13 @@
 """Expected calls of A-Mem."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from baselines.amem.config import AmemConfig
 from memsys.call_model import SHORT_TOKENS, DataShape, ExpectedCalls, settings_key
 from memsys.notes.calls import EVOLUTION_TOKENS, EVOLVED, NOTE_TOKENS, analysis_calls, evolution_calls, keyword_calls
 
-if TYPE_CHECKING:
-    from baselines.amem.config import AmemConfig
 
-
-def expected_calls(config: "AmemConfig", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: AmemConfig, shape: DataShape) -> list[ExpectedCalls]:
     """Each note is analysed and compared with its neighbours; each question gets keywords."""
     notes, first = sum(shape.turns), 0 if config.evolve_alone else len(shape.turns)
     found = [analysis_calls(config, shape, "joint" if config.calls == "joint" else "staged")]
@@ -30,6 +27,6 @@ def expected_calls(config: "AmemConfig", shape: DataShape) -> list[ExpectedCalls
     return found
 
 
-def context_tokens(config: "AmemConfig", shape: DataShape) -> float:
+def context_tokens(config: AmemConfig, shape: DataShape) -> float:
     """The retrieved notes."""
     return float(config.retrieve_k * (shape.turn_tokens + 60))

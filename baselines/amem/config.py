@@ -1,18 +1,17 @@
 """Hyperparameters of A-Mem; the presets stand in ``conf/memory/amem/``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 from baselines.amem.heuristics import HeuristicRules
 from baselines.amem.roles import make_roles
-from memsys.call_model import DataShape, ExpectedCalls
 from memsys.notes.context import NoteContextRules, context_rules, note_labels
 from memsys.notes.evolve import EvolutionRules
 from memsys.notes.note import TextFormat
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 Calls = Literal["joint", "staged"]
@@ -31,7 +30,7 @@ _CHOICES = {
 
 
 @dataclass(frozen=True)
-class AmemConfig:
+class AmemConfig(SystemConfig):
     """The choices in which the published versions differ, and the ones that mend their defects.
 
     Attributes:
@@ -100,21 +99,3 @@ class AmemConfig:
     def context_rules(self) -> NoteContextRules:
         """How hits become text."""
         return context_rules(self.context, self.retrieve_k, note_labels(self.note_labels))
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from baselines.amem import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from baselines.amem import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from baselines.amem.memory import AmemMemory
-
-        return AmemMemory(self, parts)

@@ -1,8 +1,8 @@
 """Expected calls of GAM."""
 
 from math import ceil
-from typing import TYPE_CHECKING
 
+from baselines.gam.config import GamConfig
 from memsys.call_model import (
     ENVELOPE_TOKENS,
     DataShape,
@@ -12,16 +12,13 @@ from memsys.call_model import (
     template_tokens,
 )
 
-if TYPE_CHECKING:
-    from baselines.gam.config import GamConfig
-
 #: Tokens of an abstract, of a plan, of the integrated text and of further questions.
 ABSTRACT_TOKENS, PLAN_TOKENS, FINDINGS_TOKENS, REQUEST_TOKENS = 150, 100, 200, 60
 #: Rounds per question, an assumption: between one and the three that are allowed.
 ROUNDS = 2.0
 
 
-def expected_calls(config: "GamConfig", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: GamConfig, shape: DataShape) -> list[ExpectedCalls]:
     """Each page has an abstract; each round has a plan, an integration, a check and, but for the end, requests."""
     pages, page = _pages(config, shape)
     rules = config.research_rules
@@ -54,7 +51,7 @@ def expected_calls(config: "GamConfig", shape: DataShape) -> list[ExpectedCalls]
     return found
 
 
-def context_tokens(config: "GamConfig", shape: DataShape) -> float:
+def context_tokens(config: GamConfig, shape: DataShape) -> float:
     """The integrated text, the pages found, or both."""
     pages, page = _pages(config, shape)
     shown = config.context["shown"]
@@ -64,7 +61,7 @@ def context_tokens(config: "GamConfig", shape: DataShape) -> float:
     return float(min(whole, config.context["max_tokens"] or whole))
 
 
-def _pages(config: "GamConfig", shape: DataShape) -> tuple[float, float]:
+def _pages(config: GamConfig, shape: DataShape) -> tuple[float, float]:
     """Pages, and tokens of one."""
     limit = config.pages["max_tokens"]
     counted = [ceil(turns * shape.turn_tokens / limit) if limit else 1 for turns in shape.sessions]

@@ -1,21 +1,20 @@
 """Hyperparameters of GAM; the presets stand in ``conf/memory/gam``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from baselines.gam.roles import make_roles
 from baselines.gam.rules import GamContextRules, GamPageRules, GamTexts, ResearchRules
-from memsys.call_model import DataShape, ExpectedCalls
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]
 
 
 @dataclass(frozen=True)
-class GamConfig:
+class GamConfig(SystemConfig):
     """The choices of the released code, and those that a benchmark needs.
 
     Attributes:
@@ -60,21 +59,3 @@ class GamConfig:
     def page_texts(self) -> GamTexts:
         """Words of pages and prompts."""
         return from_settings(GamTexts, self.texts, "memory.texts")
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from baselines.gam import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from baselines.gam import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from baselines.gam.memory import GamMemory
-
-        return GamMemory(self, parts)

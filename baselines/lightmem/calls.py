@@ -1,12 +1,9 @@
 """Expected calls of LightMem."""
 
 from math import ceil
-from typing import TYPE_CHECKING
 
+from baselines.lightmem.config import LightMemConfig
 from memsys.call_model import DataShape, ExpectedCalls, reply_tokens, settings_key, template_tokens
-
-if TYPE_CHECKING:
-    from baselines.lightmem.config import LightMemConfig
 
 #: Share of the short-term buffer that is full when it is emptied, updates per turn, and tokens of a fact as the reader
 #: sees it: from what the project's README prints for LoCoMo at 512 tokens and a keep rate of 0.7 (415 calls for ten
@@ -16,7 +13,7 @@ FILLED, UPDATES_PER_TURN, FACT_TOKENS = 0.85, 0.03, 43
 LINE_TOKENS, REPLY_FACT_TOKENS = 20, 30
 
 
-def expected_calls(config: "LightMemConfig", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: LightMemConfig, shape: DataShape) -> list[ExpectedCalls]:
     """Each batch is extracted once, the last of a conversation when it ends; then a small share of facts is revised."""
     prompts, roles = "baselines/lightmem/prompts", config.roles
     rate = config.compressor["keep_rate"] if config.compress["mode"] != "off" else 1.0
@@ -39,7 +36,7 @@ def expected_calls(config: "LightMemConfig", shape: DataShape) -> list[ExpectedC
     return found
 
 
-def context_tokens(config: "LightMemConfig", shape: DataShape) -> float:
+def context_tokens(config: LightMemConfig, shape: DataShape) -> float:
     """Facts, dated; never more than a conversation has turns."""
     facts = min(config.retrieve["k"], sum(shape.turns) / max(len(shape.turns), 1))
     speakers = 2 if config.retrieve["scope"] == "per_speaker" else 1

@@ -1,6 +1,6 @@
 """Hyperparameters of LightMem; the presets stand in ``conf/memory/lightmem``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,16 +15,15 @@ from baselines.lightmem.rules import (
     SegmentRules,
 )
 from baselines.pruned.compressor import CompressorSettings
-from memsys.call_model import DataShape, ExpectedCalls
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]
 
 
 @dataclass(frozen=True)
-class LightMemConfig:
+class LightMemConfig(SystemConfig):
     """The choices of released code and reported settings, and those that a benchmark needs.
 
     Attributes:
@@ -112,21 +111,3 @@ class LightMemConfig:
             compressor.load(self.compressor_settings)
         if self.segment_rules.needs_encoder:
             attention.load(self.compressor_settings, self.segment_rules.layers)
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from baselines.lightmem import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from baselines.lightmem import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from baselines.lightmem.memory import LightMemMemory
-
-        return LightMemMemory(self, parts)

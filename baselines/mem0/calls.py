@@ -1,13 +1,10 @@
 """Expected calls of Mem0 and Mem0g."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from baselines.mem0.config import Mem0Config
 from memsys.call_model import SHORT_TOKENS, DataShape, ExpectedCalls, reply_tokens
 from memsys.facts.calls import extraction_calls, scope_count
-
-if TYPE_CHECKING:
-    from baselines.mem0.config import Mem0Config
 
 #: Facts of an extraction, and share of extractions that give one (Mem0 on GPT-4o-mini as SAGE released it: 5,675
 #: events of 1,696 writes, 203 without any).
@@ -16,7 +13,7 @@ FACTS, WITH_FACTS = 3.3, 0.9
 CONTEXT_TOKENS = 1800.0
 
 
-def expected_calls(config: "Mem0Config", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: Mem0Config, shape: DataShape) -> list[ExpectedCalls]:
     """An extraction for each batch and scope, then a decision on its facts; three more where a graph is kept."""
     extraction = extraction_calls(config, shape)
     found = [extraction]
@@ -37,7 +34,7 @@ def expected_calls(config: "Mem0Config", shape: DataShape) -> list[ExpectedCalls
     return [*found, *_graph_calls(config, shape, extraction)]
 
 
-def _graph_calls(config: "Mem0Config", shape: DataShape, extraction: ExpectedCalls) -> list[ExpectedCalls]:
+def _graph_calls(config: Mem0Config, shape: DataShape, extraction: ExpectedCalls) -> list[ExpectedCalls]:
     if config.graph["use"] == "none":
         return []
     batch = 150 + config.batch_size * shape.turn_tokens
@@ -52,6 +49,6 @@ def _graph_calls(config: "Mem0Config", shape: DataShape, extraction: ExpectedCal
     return found
 
 
-def context_tokens(config: "Mem0Config", shape: DataShape) -> float:
+def context_tokens(config: Mem0Config, shape: DataShape) -> float:
     """The paper's figure."""
     return CONTEXT_TOKENS

@@ -1,23 +1,22 @@
 """Hyperparameters of Mem0 and Mem0g; the presets stand in ``conf/memory/mem0/``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from baselines.mem0.graph import EntityGraphRules
 from baselines.mem0.roles import Decisions, ExtractContext, ExtractPrompt, make_roles, needed_roles
-from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.facts.batches import Scopes
 from memsys.facts.stored import UpdateTimestamp
 from memsys.llm.contract import Role
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 
 @dataclass(frozen=True)
-class Mem0Config:
+class Mem0Config(SystemConfig):
     """The choices in which the paper and the released versions differ.
 
     Attributes:
@@ -102,21 +101,3 @@ class Mem0Config:
             extract_prompt=self.extract_prompt,
             extract_context=self.extract_context,
         )
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from baselines.mem0 import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from baselines.mem0 import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from baselines.mem0.memory import Mem0Memory
-
-        return Mem0Memory(self, parts)

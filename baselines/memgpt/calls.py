@@ -1,8 +1,8 @@
 """Expected calls of MemGPT."""
 
 from math import ceil
-from typing import TYPE_CHECKING
 
+from baselines.memgpt.config import MemGptConfig
 from memsys.call_model import (
     ENVELOPE_TOKENS,
     DataShape,
@@ -11,9 +11,6 @@ from memsys.call_model import (
     settings_key,
     template_tokens,
 )
-
-if TYPE_CHECKING:
-    from baselines.memgpt.config import MemGptConfig
 
 #: Calls for an event and for a question, assumptions: between one and what is allowed.
 STEPS, QUESTION_STEPS = 3.0, 3.0
@@ -25,7 +22,7 @@ BLOCK_TOKENS = 120
 PAIR = 2
 
 
-def expected_calls(config: "MemGptConfig", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: MemGptConfig, shape: DataShape) -> list[ExpectedCalls]:
     """Some calls for each event and each question, and a summary for each eviction."""
     found = []
     key = settings_key(config, "context", "context_texts")
@@ -47,7 +44,7 @@ def expected_calls(config: "MemGptConfig", shape: DataShape) -> list[ExpectedCal
     return found
 
 
-def context_tokens(config: "MemGptConfig", shape: DataShape) -> float:
+def context_tokens(config: MemGptConfig, shape: DataShape) -> float:
     """Core memory, summary, the queue and what was found."""
     queue, limit = _queue(config, shape), config.context["recent_tokens"]
     whole = _core(config) + reply_tokens(config.roles["summarise"], SUMMARY_TOKENS)
@@ -56,13 +53,13 @@ def context_tokens(config: "MemGptConfig", shape: DataShape) -> float:
     return float(min(whole, config.context["max_tokens"] or whole))
 
 
-def _events(config: "MemGptConfig", shape: DataShape) -> float:
+def _events(config: MemGptConfig, shape: DataShape) -> float:
     if config.ingest["mode"] == "turn":
         return float(sum(ceil(turns / PAIR) for turns in shape.sessions))
     return float(sum(ceil(turns * shape.turn_tokens / config.ingest["event_tokens"]) for turns in shape.sessions))
 
 
-def _queued(config: "MemGptConfig", shape: DataShape, turns: float) -> float:
+def _queued(config: MemGptConfig, shape: DataShape, turns: float) -> float:
     """Tokens that a conversation of so many turns puts into the queue: its turns, calls and results."""
     asked = 0.0
     if config.ingest["mode"] != "insert":
@@ -71,7 +68,7 @@ def _queued(config: "MemGptConfig", shape: DataShape, turns: float) -> float:
     return turns * (shape.turn_tokens + asked)
 
 
-def _room(config: "MemGptConfig") -> float:
+def _room(config: MemGptConfig) -> float:
     """Tokens of messages above which some are evicted."""
     role, functions = ("search", "question_functions") if config.ingest["mode"] == "insert" else _ASKED
     window = float(config.main_context["flush_share"] * config.main_context["window"])
@@ -81,32 +78,32 @@ def _room(config: "MemGptConfig") -> float:
 _ASKED = ("agent", "ingest_functions")
 
 
-def _evicted(config: "MemGptConfig") -> float:
+def _evicted(config: MemGptConfig) -> float:
     return float(config.main_context["evict_share"] * _room(config))
 
 
-def _evictions(config: "MemGptConfig", shape: DataShape, turns: float) -> float:
+def _evictions(config: MemGptConfig, shape: DataShape, turns: float) -> float:
     """Evictions of a conversation; the summary that each leaves takes some of the room."""
     over = _queued(config, shape, turns) - _room(config)
     return float(ceil(over / max(_evicted(config) - SUMMARY_TOKENS, 1))) if over > 0 else 0.0
 
 
-def _queue(config: "MemGptConfig", shape: DataShape) -> float:
+def _queue(config: MemGptConfig, shape: DataShape) -> float:
     """Mean tokens of the queue when a call is made: between what an eviction leaves and the limit."""
     mean = _queued(config, shape, sum(shape.turns) / max(len(shape.turns), 1))
     room = _room(config)
     return mean if mean < room else (room + room - _evicted(config)) / 2
 
 
-def _frame(config: "MemGptConfig", role: str, functions: str) -> float:
+def _frame(config: MemGptConfig, role: str, functions: str) -> float:
     listed = FUNCTION_TOKENS * len(config.agent[functions])
     return template_tokens(f"baselines/memgpt/prompts/{role}.txt") + listed + _core(config)
 
 
-def _core(config: "MemGptConfig") -> float:
+def _core(config: MemGptConfig) -> float:
     return 40.0 if config.ingest["mode"] == "insert" else 2.0 * BLOCK_TOKENS
 
 
-def _page(config: "MemGptConfig", shape: DataShape) -> float:
+def _page(config: MemGptConfig, shape: DataShape) -> float:
     """Tokens of a page of results."""
     return float(config.search["page_size"] * (shape.turn_tokens + ENVELOPE_TOKENS))

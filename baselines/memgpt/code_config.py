@@ -8,7 +8,6 @@ from baselines.memgpt.roles import PROMPTS, make_roles
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role
 from memsys.llm.prompt import Prompt
-from memsys.protocol import MemorySystem, Parts
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,3 @@ class MemGptCodeConfig(MemGptConfig):
         if self.roles["search"].get("prompt") is None:
             roles["search"] = replace(roles["search"], prompt=Prompt.load(PROMPTS / "agent.txt"))
         return roles
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from baselines.memgpt.code_memory import MemGptCodeMemory
-
-        return MemGptCodeMemory(self, parts)

@@ -1,6 +1,6 @@
 """Hyperparameters of MemGPT; the presets stand in ``conf/memory/memgpt``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,16 +15,15 @@ from baselines.memgpt.rules import (
     PagedSearchRules,
     SummaryRules,
 )
-from memsys.call_model import DataShape, ExpectedCalls
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]
 
 
 @dataclass(frozen=True)
-class MemGptConfig:
+class MemGptConfig(SystemConfig):
     """The choices of paper and released code, and those that a benchmark needs.
 
     Attributes:
@@ -103,21 +102,3 @@ class MemGptConfig:
     def texts(self) -> MemGptTexts:
         """Words of the context."""
         return from_settings(MemGptTexts, self.context_texts, "memory.context_texts")
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from baselines.memgpt import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from baselines.memgpt import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from baselines.memgpt.memory import MemGptMemory
-
-        return MemGptMemory(self, parts)

@@ -1,18 +1,15 @@
 """Expected calls of MemoryBank."""
 
 from math import ceil
-from typing import TYPE_CHECKING
 
+from baselines.memorybank.config import MemoryBankConfig
 from memsys.call_model import DataShape, ExpectedCalls, reply_tokens
-
-if TYPE_CHECKING:
-    from baselines.memorybank.config import MemoryBankConfig
 
 #: Tokens of a summary or description.
 SUMMARY_TOKENS = 150
 
 
-def expected_calls(config: "MemoryBankConfig", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: MemoryBankConfig, shape: DataShape) -> list[ExpectedCalls]:
     """Each session, or part of a long one, is summarised and described once; all of them once at the end."""
     rules, roles = config.summaries, config.roles
     parts = sum(ceil(turns * shape.turn_tokens / rules["part_tokens"]) for turns in shape.sessions)
@@ -34,7 +31,7 @@ def expected_calls(config: "MemoryBankConfig", shape: DataShape) -> list[Expecte
     return found
 
 
-def context_tokens(config: "MemoryBankConfig", shape: DataShape) -> float:
+def context_tokens(config: MemoryBankConfig, shape: DataShape) -> float:
     """Portrait, digest, and pairs of turns with their dates."""
     rules, roles = config.summaries, config.roles
     whole = config.retrieve_k * ((2 if config.pieces == "pairs" else 1) * shape.turn_tokens + 15)

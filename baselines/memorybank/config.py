@@ -1,23 +1,22 @@
 """Hyperparameters of MemoryBank; the presets stand in ``conf/memory/memorybank/``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from baselines.memorybank.forgetting import ForgettingRules
 from baselines.memorybank.roles import make_roles
 from baselines.memorybank.rules import MemoryBankContextRules, PieceCut, SummaryRules
-from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]
 
 
 @dataclass(frozen=True)
-class MemoryBankConfig:
+class MemoryBankConfig(SystemConfig):
     """The choices of paper and released code, and those that a benchmark needs.
 
     Attributes:
@@ -65,21 +64,3 @@ class MemoryBankConfig:
     def context_rules(self) -> MemoryBankContextRules:
         """What the reader sees."""
         return from_settings(MemoryBankContextRules, self.context, "memory.context")
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from baselines.memorybank import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from baselines.memorybank import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from baselines.memorybank.memory import MemoryBankMemory
-
-        return MemoryBankMemory(self, parts)

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from math import ceil, inf
-from typing import TYPE_CHECKING
 
+from baselines.memoryos.config import MemoryOSConfig
 from baselines.memoryos.rules import HeatRules, PageCut
 from memsys.call_model import (
     SHORT_TOKENS,
@@ -14,9 +14,6 @@ from memsys.call_model import (
     template_tokens,
 )
 from memsys.llm.scope import Phase
-
-if TYPE_CHECKING:
-    from baselines.memoryos.config import MemoryOSConfig
 
 #: Turns of LoCoMo for each page: 5,882 make about 3,075 that never leave their session, and 2,864 as released.
 TURNS_PER_PAGE: Mapping[PageCut, float] = {"pairs": 1.91, "turns": 1.0, "released_pairs": 5882 / 2864}
@@ -31,7 +28,7 @@ OPENED_PER_PAGE = 1.0
 SUMMARY_TOKENS, PROFILE_TOKENS, FACT_TOKENS = 60, 250, 25
 
 
-def expected_calls(config: "MemoryOSConfig", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: MemoryOSConfig, shape: DataShape) -> list[ExpectedCalls]:
     """Three calls for each page that leaves the queue, two or three for each promotion, one for a question.
 
     Where segments' keywords are asked for, one more for each that a page opens.
@@ -76,7 +73,7 @@ def pages_of_a_promotion(heat: HeatRules) -> float:
     return max(ceil((heat.tau - heat.gamma) / heat.beta), 1) if heat.beta else inf
 
 
-def context_tokens(config: "MemoryOSConfig", shape: DataShape) -> float:
+def context_tokens(config: MemoryOSConfig, shape: DataShape) -> float:
     """Recent pages, pages found, profile and facts."""
     page, search = _pages(config, shape)[1], config.retrieve
     kept = config.short_term_rules.kept(int(_pages(config, shape)[0] / max(len(shape.turns), 1)))
@@ -88,6 +85,6 @@ def context_tokens(config: "MemoryOSConfig", shape: DataShape) -> float:
     return float(min(whole, config.context["max_tokens"] or whole))
 
 
-def _pages(config: "MemoryOSConfig", shape: DataShape) -> tuple[float, float]:
+def _pages(config: MemoryOSConfig, shape: DataShape) -> tuple[float, float]:
     """Pages, and tokens of one."""
     return sum(shape.turns) / TURNS_PER_PAGE[config.pages], TURNS_ON_A_PAGE[config.pages] * shape.turn_tokens + 12

@@ -1,6 +1,6 @@
 """Hyperparameters of MemoryOS; the presets stand in ``conf/memory/memoryos``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,16 +16,15 @@ from baselines.memoryos.rules import (
     PromptLayout,
     ShortTermRules,
 )
-from memsys.call_model import DataShape, ExpectedCalls
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import check_choices, from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]
 
 
 @dataclass(frozen=True)
-class MemoryOSConfig:
+class MemoryOSConfig(SystemConfig):
     """The choices of paper and released code, and those that a benchmark needs.
 
     Attributes:
@@ -104,21 +103,3 @@ class MemoryOSConfig:
     def layout(self) -> PromptLayout:
         """Pages in prompts, and headings in replies."""
         return from_settings(PromptLayout, self.prompt_layout, "memory.prompt_layout")
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from baselines.memoryos import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from baselines.memoryos import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from baselines.memoryos.memory import MemoryOSMemory
-
-        return MemoryOSMemory(self, parts)

@@ -1,12 +1,8 @@
 """Expected calls of Nemori."""
 
-from typing import TYPE_CHECKING
-
+from baselines.nemori.config import NemoriConfig
 from memsys.call_model import CHARS_PER_TOKEN, SHORT_TOKENS, DataShape, ExpectedCalls, reply_tokens, settings_key
 from memsys.episodes.calls import EPISODE_TURNS, episode_prompt_tokens, fact_calls, online_episode_calls
-
-if TYPE_CHECKING:
-    from baselines.nemori.config import NemoriConfig
 
 #: Share of episodes that are merged, of those for which a partner is looked for: no run has shown it yet.
 MERGED = 0.1
@@ -14,7 +10,7 @@ MERGED = 0.1
 CONTEXT_TOKENS = 7600.0
 
 
-def expected_calls(config: "NemoriConfig", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: NemoriConfig, shape: DataShape) -> list[ExpectedCalls]:
     """As xMemory up to the facts; or a call groups each batch, and episodes may be merged. Questions ask nothing."""
     episodes = sum(shape.turns) / EPISODE_TURNS
     building = settings_key(config, "search", "context", "unit_turns")
@@ -32,7 +28,7 @@ def expected_calls(config: "NemoriConfig", shape: DataShape) -> list[ExpectedCal
     return found + fact_calls(roles[mode], shape, building)
 
 
-def _batch_episode_calls(config: "NemoriConfig", shape: DataShape, shared: str) -> list[ExpectedCalls]:
+def _batch_episode_calls(config: NemoriConfig, shape: DataShape, shared: str) -> list[ExpectedCalls]:
     """A call for each batch for which enough messages wait, as if no session cut one; then its groups are written."""
     size, least = config.batch["size"], config.batch["least"]
     if least < size:  # all messages of a conversation wait together
@@ -47,6 +43,6 @@ def _batch_episode_calls(config: "NemoriConfig", shape: DataShape, shared: str) 
     ]
 
 
-def context_tokens(config: "NemoriConfig", shape: DataShape) -> float:
+def context_tokens(config: NemoriConfig, shape: DataShape) -> float:
     """The paper's figure, or the preset's limit."""
     return min(CONTEXT_TOKENS, float(config.context["max_tokens"] or CONTEXT_TOKENS))

@@ -1,6 +1,6 @@
 """Hyperparameters of Nemori; the presets stand in ``conf/memory/nemori/``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,17 +14,16 @@ from baselines.nemori.rules import (
     SearchRules,
     Segmentation,
 )
-from memsys.call_model import DataShape, ExpectedCalls
 from memsys.episodes.context import ContextTexts
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
 from memsys.errors import ConfigError
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 
 @dataclass(frozen=True)
-class NemoriConfig:
+class NemoriConfig(SystemConfig):
     """The choices in which the published generations of the code differ, and the ones that mend their defects.
 
     Attributes:
@@ -109,21 +108,3 @@ class NemoriConfig:
     def context_rules(self) -> NemoriContextRules:
         """What the reader sees."""
         return from_settings(NemoriContextRules, self.context, "memory.context")
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from baselines.nemori import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from baselines.nemori import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from baselines.nemori.memory import NemoriMemory
-
-        return NemoriMemory(self, parts)

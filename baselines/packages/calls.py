@@ -1,18 +1,15 @@
 """Expected calls of packages, from the counts in their presets."""
 
 from math import ceil
-from typing import TYPE_CHECKING
 
+from baselines.packages.config import PackageConfig
 from memsys.call_model import DataShape, ExpectedCalls
-
-if TYPE_CHECKING:
-    from baselines.packages.config import PackageConfig
 
 #: The proxy's name for a chat completion in the ledger.
 ROLE = "chat"
 
 
-def expected_calls(config: "PackageConfig", shape: DataShape) -> list[ExpectedCalls] | None:
+def expected_calls(config: PackageConfig, shape: DataShape) -> list[ExpectedCalls] | None:
     """So many calls per write and per question; ``None`` where the preset does not say."""
     counts = config.call_counts
     if counts is None:
@@ -27,6 +24,6 @@ def expected_calls(config: "PackageConfig", shape: DataShape) -> list[ExpectedCa
     return [one for one in found if one.calls]
 
 
-def context_tokens(config: "PackageConfig", shape: DataShape) -> float:
+def context_tokens(config: PackageConfig, shape: DataShape) -> float:
     """The retrieved memories, each as long as a turn."""
     return config.k * shape.turn_tokens

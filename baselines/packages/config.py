@@ -1,18 +1,16 @@
 """Settings of a package as a memory system."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import AssetError, ConfigError
-from memsys.protocol import MemorySystem, Parts
 from memsys.proxy.server import ProxySettings
 from memsys.settings import check_minimum, check_template, from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 from memsys.workers.environments import interpreter_of, is_installed
-from memsys.workers.session import WorkerLimits
 
 _FOLDER = Path(__file__).parent
 
@@ -38,7 +36,7 @@ class CallCounts:
 
 
 @dataclass(frozen=True)
-class PackageConfig:
+class PackageConfig(SystemConfig):
     """Which package runs where, and how it is asked.
 
     Attributes:
@@ -127,35 +125,3 @@ class PackageConfig:
     def check_assets(self) -> None:
         """See :class:`memsys.protocol.NeedsAssets`."""
         self.interpreter_file()
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls] | None:
-        """Calls of the package; see :class:`memsys.call_model.PlansCalls`."""
-        from baselines.packages import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from baselines.packages import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation; its worker starts with the first write or question."""
-        from memsys.workers.memory import PackageMemory
-        from memsys.workers.settings import WorkerSettings
-
-        settings = WorkerSettings(
-            name=self.name,
-            interpreter=self.interpreter_file(),
-            worker=self.worker_file,
-            package_settings=self.settings,
-            turns_per_write=self.turns_per_write,
-            k=self.k,
-            line=self.line,
-            line_undated=self.line_undated,
-            restarts=self.restarts,
-            limits=WorkerLimits(self.start_timeout_s, self.quiet_timeout_s),
-            proxy=self.proxy_settings,
-        )
-        return PackageMemory(settings, parts)

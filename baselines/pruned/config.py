@@ -7,7 +7,6 @@ from functools import cached_property
 from baselines.pruned import compressor
 from baselines.pruned.compressor import CompressorSettings
 from baselines.rag.config import RagConfig
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import from_settings
 from memsys.vocabulary import Json
 
@@ -38,9 +37,3 @@ class PrunedRagConfig(RagConfig):
             AssetError: package or model is missing.
         """
         compressor.load(self.compressor_settings)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from baselines.pruned.memory import PrunedRagMemory
-
-        return PrunedRagMemory(self, parts)

@@ -1,23 +1,19 @@
 """Expected calls of plain retrieval."""
 
-from typing import TYPE_CHECKING
-
+from baselines.rag.config import RagConfig
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.notes.calls import keyword_calls
-
-if TYPE_CHECKING:
-    from baselines.rag.config import RagConfig
 
 #: Tokens of a passage's date and speaker, and how full a chunk of whole turns is.
 HEADER_TOKENS, CHUNK_FILL = 15, 0.9
 
 
-def expected_calls(config: "RagConfig", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: RagConfig, shape: DataShape) -> list[ExpectedCalls]:
     """Keywords of each question at most."""
     return [] if config.query == "question" else [keyword_calls(config, shape, prompt_of="rag")]
 
 
-def context_tokens(config: "RagConfig", shape: DataShape) -> float:
+def context_tokens(config: RagConfig, shape: DataShape) -> float:
     """The retrieved passages."""
     if config.budget_tokens:
         return float(config.budget_tokens)

@@ -1,16 +1,15 @@
 """Settings of plain retrieval; the presets stand in ``conf/memory``: ``rag*``, ``bm25*``, ``hybrid*``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from baselines.rag.chunking import Bound
-from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.notes.roles import note_role
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import check_choices, check_minimum, check_share, from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 PassageUnit = Literal["turn", "chunk"]
@@ -43,7 +42,7 @@ class FusionSettings:
 
 
 @dataclass(frozen=True)
-class RagConfig:
+class RagConfig(SystemConfig):
     """How passages are cut, found and shown.
 
     Attributes:
@@ -122,21 +121,3 @@ class RagConfig:
     def counts_tokens(self) -> bool:
         """Whether passages need to be counted; see :class:`memsys.protocol.CountsTokens`."""
         return self.unit == "chunk" or self.budget_tokens is not None
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from baselines.rag import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from baselines.rag import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from baselines.rag.memory import RagMemory
-
-        return RagMemory(self, parts)

@@ -1,8 +1,8 @@
 """Expected calls of ReadAgent."""
 
 from math import ceil, inf
-from typing import TYPE_CHECKING
 
+from baselines.readagent.config import ReadAgentConfig
 from memsys.call_model import (
     ENVELOPE_TOKENS,
     SHORT_TOKENS,
@@ -13,14 +13,11 @@ from memsys.call_model import (
     template_tokens,
 )
 
-if TYPE_CHECKING:
-    from baselines.readagent.config import ReadAgentConfig
-
 #: Words of LoCoMo's turns per token, length of a gist over its page's, number and date before either.
 WORDS_PER_TOKEN, GIST_SHARE, HEADER_TOKENS = 0.77, 0.25, 18
 
 
-def expected_calls(config: "ReadAgentConfig", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: ReadAgentConfig, shape: DataShape) -> list[ExpectedCalls]:
     """Each page is cut and shortened once; a question is a look-up, or one more than the pages that it opens."""
     prompts, roles, gist = "baselines/readagent/prompts", config.roles, _gist_tokens(config)
     pages, cuts = _pages(config, shape)
@@ -42,7 +39,7 @@ def expected_calls(config: "ReadAgentConfig", shape: DataShape) -> list[Expected
     ]
 
 
-def context_tokens(config: "ReadAgentConfig", shape: DataShape) -> float:
+def context_tokens(config: ReadAgentConfig, shape: DataShape) -> float:
     """All gists, some of them replaced by their pages."""
     per_conversation = _pages(config, shape)[0] / max(len(shape.turns), 1)
     page = sum(shape.turns) * shape.turn_tokens / max(_pages(config, shape)[0], 1)
@@ -52,7 +49,7 @@ def context_tokens(config: "ReadAgentConfig", shape: DataShape) -> float:
     return float(min(whole, config.context["max_tokens"] or whole))
 
 
-def _pages(config: "ReadAgentConfig", shape: DataShape) -> tuple[int, int]:
+def _pages(config: ReadAgentConfig, shape: DataShape) -> tuple[int, int]:
     """Pages, and calls that cut them, when a break falls into the middle of the marks."""
     rules = config.pages
     pages = cuts = 0
@@ -67,6 +64,6 @@ def _pages(config: "ReadAgentConfig", shape: DataShape) -> tuple[int, int]:
     return pages, cuts
 
 
-def _gist_tokens(config: "ReadAgentConfig") -> float:
+def _gist_tokens(config: ReadAgentConfig) -> float:
     usual = (config.pages["start_words"] + config.pages["max_words"]) / 2 / WORDS_PER_TOKEN * GIST_SHARE
     return reply_tokens(config.roles["gist"], usual)

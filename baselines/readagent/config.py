@@ -1,21 +1,20 @@
 """Hyperparameters of ReadAgent; the presets stand in ``conf/memory/readagent/``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from baselines.readagent.roles import Replies, make_roles
 from baselines.readagent.rules import GistContextRules, GistRules, LookupRules, PageRules, ReadAgentRules
-from memsys.call_model import DataShape, ExpectedCalls
 from memsys.llm.contract import Role
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import check_choices, from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]
 
 
 @dataclass(frozen=True)
-class ReadAgentConfig:
+class ReadAgentConfig(SystemConfig):
     """The choices of paper and notebook, and those that a conversation needs.
 
     Attributes:
@@ -68,21 +67,3 @@ class ReadAgentConfig:
             ConfigError: a role is missing or unknown, or a setting is wrong.
         """
         return make_roles(self.roles, self.replies, keep_facts=self.rules().gists.keep_facts)
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from baselines.readagent import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from baselines.readagent import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from baselines.readagent.memory import ReadAgentMemory
-
-        return ReadAgentMemory(self, parts)

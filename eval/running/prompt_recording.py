@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from memsys.errors import RunDirectoryError
-from memsys.llm.client import CompletedAttempt
+from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.foreign import ForeignCall, complete
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from math import ceil, floor
-from typing import TYPE_CHECKING
 
 from memsys.call_model import (
     CHARS_PER_TOKEN,
@@ -13,16 +12,14 @@ from memsys.call_model import (
     settings_key,
     template_tokens,
 )
+from memsys.clag.config import ClagConfig
 from memsys.notes.calls import EVOLUTION_TOKENS, EVOLVED, analysis_calls, evolution_calls, keyword_calls
-
-if TYPE_CHECKING:
-    from memsys.clag.config import ClagConfig
 
 #: Tokens of the description of a cluster.
 PROFILE_TOKENS = 60
 
 
-def expected_calls(config: "ClagConfig", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: ClagConfig, shape: DataShape) -> list[ExpectedCalls]:
     """As A-Mem; from the first clusters on, notes are routed, clusters described and, for questions, selected."""
     read = ("retrieval_scope", "select", "k_stage1", "top_n", "selector_query", "search_query", "empty_keywords",
             "merge", "k_retrieve", "context")  # fmt: skip
@@ -53,7 +50,7 @@ def expected_calls(config: "ClagConfig", shape: DataShape) -> list[ExpectedCalls
     return found
 
 
-def _evolution_calls(config: "ClagConfig", shape: DataShape, evolving: float, own: str) -> list[ExpectedCalls]:
+def _evolution_calls(config: ClagConfig, shape: DataShape, evolving: float, own: str) -> list[ExpectedCalls]:
     """One joint call per evolving note, or one for its links and one for each neighbour."""
     joint = evolution_calls(config, shape, evolving, own)
     if config.evolution_calls == "joint":
@@ -65,7 +62,7 @@ def _evolution_calls(config: "ClagConfig", shape: DataShape, evolving: float, ow
     ]
 
 
-def _profile_calls(config: "ClagConfig", shape: DataShape) -> tuple[float, float]:
+def _profile_calls(config: ClagConfig, shape: DataShape) -> tuple[float, float]:
     """Descriptions of clusters while writing, and once the stream has ended."""
     buffered = config.cold_start == "buffer"
     during = after = 0.0
@@ -82,6 +79,6 @@ def _profile_calls(config: "ClagConfig", shape: DataShape) -> tuple[float, float
     return during, after
 
 
-def context_tokens(config: "ClagConfig", shape: DataShape) -> float:
+def context_tokens(config: ClagConfig, shape: DataShape) -> float:
     """The retrieved notes."""
     return float(config.k_retrieve * (shape.turn_tokens + 60))

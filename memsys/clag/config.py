@@ -1,11 +1,10 @@
 """Hyperparameters of CLAG; the presets stand in ``conf/memory/clag``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from memsys.call_model import DataShape, ExpectedCalls
 from memsys.clag.cards import CardLabels, CardRules
 from memsys.clag.cluster import ProvisionalRules
 from memsys.clag.geometry import Metric
@@ -13,8 +12,8 @@ from memsys.clag.profiling import SampleLabels
 from memsys.clag.roles import make_roles
 from memsys.notes.context import NoteContextRules, context_rules, note_labels
 from memsys.notes.evolve import EvolutionRules
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import check_choices, check_cosines, check_flags, check_minimum, from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 ColdStart = Literal["evolve", "buffer"]
@@ -78,7 +77,7 @@ _MINIMA = {
 
 
 @dataclass(frozen=True)
-class ClagConfig:
+class ClagConfig(SystemConfig):
     """Every choice of the paper and of the official code.
 
     Attributes:
@@ -225,21 +224,3 @@ class ClagConfig:
     def context_rules(self) -> NoteContextRules:
         """How hits become text."""
         return context_rules(self.context, self.k_retrieve, note_labels(self.note_labels))
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from memsys.clag import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from memsys.clag import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from memsys.clag.memory import ClagMemory
-
-        return ClagMemory(self, parts)

@@ -3,18 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING
 
 from memsys.call_model import DataShape, ExpectedCalls, PlansCalls
-
-if TYPE_CHECKING:
-    from memsys.gate.config import GatedConfig
+from memsys.gate.config import GatedConfig
 
 #: Share of units that a gate drops (SAGE's Table 5 prints 16 to 18 percent).
 DROPPED = 0.17
 
 
-def expected_calls(config: "GatedConfig", shape: DataShape) -> Sequence[ExpectedCalls] | None:
+def expected_calls(config: GatedConfig, shape: DataShape) -> Sequence[ExpectedCalls] | None:
     """As the host, less what is dropped before it: a sixth to a third, says the paper; here a sixth."""
     if not isinstance(config.host, PlansCalls):
         return None
@@ -27,6 +24,6 @@ def expected_calls(config: "GatedConfig", shape: DataShape) -> Sequence[Expected
     return [each if each.phase in ("prepare", "retrieve") else replace(each, shared="") for each in calls]
 
 
-def context_tokens(config: "GatedConfig", shape: DataShape) -> float:
+def context_tokens(config: GatedConfig, shape: DataShape) -> float:
     """As the host's; 0 where the host does not say."""
     return config.host.context_tokens(shape) if isinstance(config.host, PlansCalls) else 0.0

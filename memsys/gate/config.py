@@ -1,16 +1,16 @@
 """Settings of the gate; the presets stand in ``conf/memory/gated``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from memsys.assets.hints import of_source
-from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.gate.decisions import GateRule
 from memsys.gate.vmf import KappaRule
-from memsys.protocol import CountsTokens, MayAnswer, MemoryConfig, MemorySystem, NeedsAssets, Parts
+from memsys.protocol import CountsTokens, MayAnswer, MemoryConfig, NeedsAssets
 from memsys.settings import check_choices, check_cosines, check_minimum
+from memsys.system_config import SystemConfig
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Json
 
@@ -23,7 +23,7 @@ CALIBRATED_FOR = ("embedder", "text", "kappa_cap", "kappa_floor", "min_scope")
 
 
 @dataclass(frozen=True)
-class GatedConfig:
+class GatedConfig(SystemConfig):
     """A memory system behind the gate.
 
     Attributes:
@@ -104,33 +104,18 @@ class GatedConfig:
         """Whether the host counts tokens; see :class:`memsys.protocol.CountsTokens`."""
         return isinstance(self.host, CountsTokens) and self.host.counts_tokens
 
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls] | None:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from memsys.gate import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from memsys.gate import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation.
+    def check_embedder(self, embedder: str) -> None:
+        """Check that the threshold was calibrated with the embedder of this name, if with any.
 
         Raises:
-            ConfigError: the threshold was calibrated with another embedder.
+            ConfigError: it was calibrated with another.
         """
-        from memsys.gate.memory import GatedMemory
-
         known = None if self.calibration is None else self.calibration["embedder"]
-        if known is not None and known != parts.embedder.name:
+        if known is not None and known != embedder:
             raise ConfigError(
                 f"memory.tau_noop={self.tau_noop} was calibrated with the embedder {known}, this run's is "
-                f"{parts.embedder.name}; calibrate anew with {_SCRIPT}"
+                f"{embedder}; calibrate anew with {_SCRIPT}"
             )
-        return GatedMemory(self, parts)
 
 
 def gate_format(turn_format: TurnFormat, text: UnitText) -> TurnFormat:

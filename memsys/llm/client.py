@@ -10,6 +10,7 @@ from typing import Any
 
 from memsys.errors import BackboneError, BackboneUnusableError
 from memsys.llm.accepted import AcceptedFields, probe_role
+from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.bounded import Bounds, parse_within
 from memsys.llm.budget import SpendingMeter
 from memsys.llm.cache import ReplyCache
@@ -79,19 +80,6 @@ class SharedBackbone:
     on_call: Callable[[CallRecord], None] | None
     accepted: AcceptedFields
     meter: SpendingMeter | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CompletedAttempt:
-    """One attempt's completion and how it was got."""
-
-    completion: Completion
-    request_hash: str
-    cache_hit: bool
-    queue_seconds: float = 0.0
-    transport_retries: int = 0
-    endpoint: str = ""
-    shortened: bool = False
 
 
 class BoundModel:

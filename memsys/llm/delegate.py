@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from memsys.llm.client import CompletedAttempt
+from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.foreign import ForeignCall, complete
 

@@ -6,18 +6,16 @@ what it says of every call: a temperature of its own, thinking, fields that its 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from memsys.errors import ConfigError
+from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Role
 from memsys.llm.prompt import Prompt
 from memsys.llm.sampling import SAMPLING_FIELDS
 from memsys.llm.wire import WireRequest, effective_temperature, sampler_fields
 from memsys.vocabulary import Json
-
-if TYPE_CHECKING:
-    from memsys.llm.client import CompletedAttempt
 
 #: The protocol's own temperature; the defaults of servers differ.
 _OPENAI_TEMPERATURE = 1.0
@@ -53,14 +51,14 @@ class CompletesCalls(Protocol):
     def context_length(self) -> int:
         """See :class:`memsys.llm.contract.LanguageModel`."""
 
-    async def complete(self, call: ForeignCall) -> "CompletedAttempt":
+    async def complete(self, call: ForeignCall) -> CompletedAttempt:
         """Make the call; see :meth:`memsys.llm.client.BoundModel.complete`."""
 
     async def count_tokens(self, text: str) -> int:
         """See :class:`memsys.llm.contract.LanguageModel`."""
 
 
-async def complete(llm: object, call: ForeignCall) -> "CompletedAttempt":
+async def complete(llm: object, call: ForeignCall) -> CompletedAttempt:
     """Make a call by a model that may only know roles.
 
     Raises:

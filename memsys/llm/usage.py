@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from memsys.llm.client import CompletedAttempt
+from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.foreign import ForeignCall, complete
 from memsys.vocabulary import Completion, Json

@@ -1,18 +1,14 @@
 """Expected calls of MemFly."""
 
-from typing import TYPE_CHECKING
-
 from memsys.call_model import SHORT_TOKENS, DataShape, ExpectedCalls
+from memsys.memfly.config import MemflyConfig
 from memsys.notes.calls import NOTE_TOKENS
-
-if TYPE_CHECKING:
-    from memsys.memfly.config import MemflyConfig
 
 #: Tokens of the context, the paper's figure.
 CONTEXT_TOKENS = 1600.0
 
 
-def expected_calls(config: "MemflyConfig", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: MemflyConfig, shape: DataShape) -> list[ExpectedCalls]:
     """Each turn is ingested and, but for a conversation's first, compared; a question takes one to three rounds."""
     notes, rounds = sum(shape.turns), 1.8
     found = [ExpectedCalls("prepare", "ingest", notes, 350 + shape.turn_tokens, NOTE_TOKENS, "memfly.ingest")]
@@ -33,6 +29,6 @@ def expected_calls(config: "MemflyConfig", shape: DataShape) -> list[ExpectedCal
     ]
 
 
-def context_tokens(config: "MemflyConfig", shape: DataShape) -> float:
+def context_tokens(config: MemflyConfig, shape: DataShape) -> float:
     """The paper's figure."""
     return CONTEXT_TOKENS

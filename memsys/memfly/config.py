@@ -1,9 +1,8 @@
 """Hyperparameters of MemFly; the presets stand in ``conf/memory/memfly``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memsys.call_model import DataShape, ExpectedCalls
 from memsys.memfly.roles import MemFlyRoles, make_roles
 from memsys.memfly.rules import (
     Ablation,
@@ -15,15 +14,15 @@ from memsys.memfly.rules import (
     TopicRules,
     UpdateRules,
 )
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 Group = Mapping[str, Json]
 
 
 @dataclass(frozen=True)
-class MemflyConfig:
+class MemflyConfig(SystemConfig):
     """Every choice of the paper and every one it leaves open.
 
     Attributes:
@@ -80,24 +79,6 @@ class MemflyConfig:
             ConfigError: an unknown, missing or wrong setting.
         """
         return make_roles(self.roles, thresholds=self.rules().update.thresholds_in_prompt)
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from memsys.memfly import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from memsys.memfly import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from memsys.memfly.memory import MemflyMemory
-
-        return MemflyMemory(self, parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from memsys.errors import MemsysError
-from memsys.llm.client import CompletedAttempt
+from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.foreign import ForeignCall
 from memsys.llm.scope import Phase
 from memsys.proxy.requests import CompletionRequest

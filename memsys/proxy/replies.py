@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from memsys.embedding.contract import Vectors
-from memsys.llm.client import CompletedAttempt
+from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.outcomes import is_withheld
 from memsys.llm.thoughts import read_text
 from memsys.proxy.requests import CompletionRequest, EmbeddingRequest

@@ -1,20 +1,19 @@
 """Hyperparameters of SAGE; the presets stand in ``conf/memory/sage``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.facts.batches import Scopes
 from memsys.facts.extraction import UserPrompt
 from memsys.facts.stored import UpdateTimestamp
 from memsys.gate.config import check_kappa
 from memsys.gate.vmf import KappaRule
-from memsys.protocol import MemorySystem, Parts
 from memsys.sage.roles import MergePrompt, make_roles
 from memsys.sage.threshold import ThresholdMode, ThresholdRule
 from memsys.settings import check_between, check_choices, check_minimum, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
 Score = Literal["vmf", "max_cosine"]
@@ -44,7 +43,7 @@ _MINIMA = {
 
 
 @dataclass(frozen=True)
-class SageConfig:
+class SageConfig(SystemConfig):
     """The choices of the paper and of the official code.
 
     Attributes:
@@ -150,21 +149,3 @@ class SageConfig:
     def novelty(self, score: float) -> float:
         """Turn a score in [-1, 1] into a novelty: the larger, the more novel."""
         return (1.0 - score) / 2.0 if self.novelty_scale == "half" else 1.0 - score
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from memsys.sage import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from memsys.sage import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from memsys.sage.memory import SageMemory
-
-        return SageMemory(self, parts)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from memsys.embedding.contract import Embedder, Vectors
 from memsys.embedding.wrapping import WrappedEmbedder
 from memsys.errors import WorkerError
-from memsys.llm.client import CompletedAttempt
+from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.contract import LanguageModel
 from memsys.llm.foreign import ForeignCall, complete
 from memsys.llm.refusals import RequestRefusedError

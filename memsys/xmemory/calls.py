@@ -1,18 +1,14 @@
 """Expected calls of xMemory."""
 
-from typing import TYPE_CHECKING
-
 from memsys.call_model import SHORT_TOKENS, DataShape, ExpectedCalls, settings_key
 from memsys.episodes.calls import fact_calls, online_episode_calls
-
-if TYPE_CHECKING:
-    from memsys.xmemory.config import XMemoryConfig
+from memsys.xmemory.config import XMemoryConfig
 
 #: Tokens of the context, the paper's figure.
 CONTEXT_TOKENS = 4000.0
 
 
-def expected_calls(config: "XMemoryConfig", shape: DataShape) -> list[ExpectedCalls]:
+def expected_calls(config: XMemoryConfig, shape: DataShape) -> list[ExpectedCalls]:
     """Each message may end an episode; episodes are written and facts extracted, themes named, questions probed."""
     themes = sum(shape.turns) / 9
     construction = settings_key(config, "retrieval", "gate", "context")
@@ -27,6 +23,6 @@ def expected_calls(config: "XMemoryConfig", shape: DataShape) -> list[ExpectedCa
     return found
 
 
-def context_tokens(config: "XMemoryConfig", shape: DataShape) -> float:
+def context_tokens(config: XMemoryConfig, shape: DataShape) -> float:
     """The paper's figure."""
     return CONTEXT_TOKENS

@@ -1,14 +1,13 @@
 """Hyperparameters of xMemory; the presets stand in ``conf/memory/xmemory``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from memsys.call_model import DataShape, ExpectedCalls
 from memsys.episodes.context import ContextTexts
 from memsys.episodes.rules import BoundaryRules, EpisodeRules
-from memsys.protocol import MemorySystem, Parts
 from memsys.settings import check_minimum, from_settings, refuse_gold
+from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 from memsys.xmemory.roles import make_roles
 from memsys.xmemory.rules import (
@@ -23,7 +22,7 @@ from memsys.xmemory.rules import (
 
 
 @dataclass(frozen=True)
-class XMemoryConfig:
+class XMemoryConfig(SystemConfig):
     """Every choice of the paper and of the official code.
 
     Attributes:
@@ -108,21 +107,3 @@ class XMemoryConfig:
     def context_rules(self) -> XMemoryContextRules:
         """What the reader sees."""
         return from_settings(XMemoryContextRules, self.context, "memory.context")
-
-    def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
-        from memsys.xmemory import calls
-
-        return calls.expected_calls(self, shape)
-
-    def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
-        from memsys.xmemory import calls
-
-        return calls.context_tokens(self, shape)
-
-    def build(self, parts: Parts) -> MemorySystem:
-        """Make the empty memory of one conversation."""
-        from memsys.xmemory.memory import XMemory
-
-        return XMemory(self, parts)

@@ -19,7 +19,7 @@ from memsys.llm.backbone import Backbone, BackboneConfig
 from memsys.llm.contract import Role
 from memsys.llm.engines.contract import Endpoint
 from memsys.llm.engines.process import running_members
-from memsys.llm.engines.vllm.config import VllmEngineConfig
+from memsys.llm.engines.vllm import VllmEngineConfig
 from memsys.llm.engines.vllm.launch import interpreter, local_model
 from memsys.llm.engines.vllm.managed import ManagedVllm
 from memsys.llm.prompt import Prompt

@@ -16,7 +16,7 @@ import pytest
 from eval.runs.snapshot import load_snapshot, save_snapshot
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.errors import AssetError, ConfigError, WorkerEndedError, WorkerError
-from memsys.llm.client import CompletedAttempt
+from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.engines.process import running_members
 from memsys.llm.foreign import ForeignCall
 from memsys.llm.none import NoBackbone

@@ -6,7 +6,7 @@ from pathlib import Path
 from memsys.errors import BackboneError
 from memsys.llm.engines.contract import Endpoint
 from memsys.llm.engines.servers import check_alike, is_healthy, server_root, still_healthy
-from memsys.llm.engines.vllm.config import VllmEngineConfig
+from memsys.llm.engines.vllm.config import VllmSettings
 from memsys.llm.engines.vllm.server import served_models, server_version
 from memsys.vocabulary import Json
 
@@ -16,7 +16,7 @@ class AttachedVllm:
 
     name = "vllm"
 
-    def __init__(self, config: VllmEngineConfig) -> None:
+    def __init__(self, config: VllmSettings) -> None:
         self._config = config
         self._endpoints: tuple[Endpoint, ...] = ()
         self._said: list[tuple[str, Mapping[str, Json]]] = []  # by the servers that the run began with

@@ -1,4 +1,4 @@
-"""The ``engine:`` node of a backbone that vLLM serves."""
+"""Settings of a backbone that vLLM serves, and their checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from memsys.credentials import check_arguments, check_url, check_variable, without_secrets
 from memsys.errors import ConfigError
-from memsys.llm.engines.contract import Engine
 from memsys.vocabulary import Json
 
 #: Types of numbers that vLLM computes with; the last two are other names of float16 and float32.
@@ -14,7 +13,7 @@ _DTYPES = ("auto", "bfloat16", "float16", "float32", "half", "float")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VllmEngineConfig:
+class VllmSettings:
     """How vLLM serves the backbone. ``None`` leaves vLLM's own default.
 
     Attributes:
@@ -142,24 +141,6 @@ class VllmEngineConfig:
             **{field: getattr(self, field) for field in self.FINGERPRINT_FIELDS},
             "extra_args": list(self.extra_args),
         }
-
-    def check_start(self) -> None:
-        """See :class:`~memsys.llm.engines.contract.ChecksStart`; what a server of ours needs, it says when it starts.
-
-        Raises:
-            ConfigError: the key's environment variable is not set, or holds what is no key.
-        """
-        from memsys.llm.engines.vllm.server import authorization
-
-        if self.mode == "attached":
-            authorization(self.api_key_env)
-
-    def build(self) -> Engine:
-        """Make the engine without starting it."""
-        from memsys.llm.engines.vllm.attached import AttachedVllm
-        from memsys.llm.engines.vllm.managed import ManagedVllm
-
-        return AttachedVllm(self) if self.mode == "attached" else ManagedVllm(self)
 
 
 def _require(holds: bool, key: str, value: object, expected: str) -> None:

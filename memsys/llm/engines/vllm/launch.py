@@ -8,7 +8,7 @@ from pathlib import Path
 from memsys.assets.hints import in_checkout
 from memsys.assets.paths import models_dir, workplace
 from memsys.errors import BackboneError
-from memsys.llm.engines.vllm.config import VllmEngineConfig
+from memsys.llm.engines.vllm.config import VllmSettings
 
 INTERPRETER_VARIABLE = "MEMSYS_VLLM_PYTHON"
 
@@ -62,7 +62,7 @@ _NO_ERROR = re.compile(r"^(\(.*?\) *)?(WARNING|INFO|DEBUG)\b")
 _ERROR = re.compile(r"\b\w*(Error|Exception|OfflineModeIsEnabled)\b: ")
 
 
-def interpreter(config: VllmEngineConfig) -> str:
+def interpreter(config: VllmSettings) -> str:
     """Python that has vLLM: the config's, else ``$MEMSYS_VLLM_PYTHON``, else ``.venv-serve`` of the checkout.
 
     Raises:
@@ -77,7 +77,7 @@ def interpreter(config: VllmEngineConfig) -> str:
     return os.fspath(path)
 
 
-def _interpreter_path(config: VllmEngineConfig) -> Path:
+def _interpreter_path(config: VllmSettings) -> Path:
     chosen = config.interpreter or os.environ.get(INTERPRETER_VARIABLE) or workplace(".venv-serve", "bin", "python")
     return workplace() / chosen  # not resolved: a virtual environment's interpreter is a link that must be kept
 
@@ -99,7 +99,7 @@ def local_model(model: str) -> Path | None:
     )
 
 
-def command(config: VllmEngineConfig, model: str, port: int) -> list[str]:
+def command(config: VllmSettings, model: str, port: int) -> list[str]:
     """Command line of a server for ``model`` (hub id or local folder)."""
     folder = local_model(model)
     options: dict[str, object] = {
@@ -152,7 +152,7 @@ def hub_commit(model: str, revision: str) -> str | None:
         return None
 
 
-def environment(config: VllmEngineConfig, model: str) -> Mapping[str, str]:
+def environment(config: VllmSettings, model: str) -> Mapping[str, str]:
     """Environment of the server: ours without what belongs to our own interpreter.
 
     A server that only this machine reaches takes no key: ``VLLM_API_KEY`` is one for a server elsewhere, and our own
@@ -175,7 +175,7 @@ def environment(config: VllmEngineConfig, model: str) -> Mapping[str, str]:
     return variables
 
 
-def _preloaded(config: VllmEngineConfig) -> Mapping[str, str]:
+def _preloaded(config: VllmSettings) -> Mapping[str, str]:
     """Intel's OpenMP, where the environment has it.
 
     The loader splits ``LD_PRELOAD`` at blanks and colons, so it finds no file whose path has one; vLLM would then take

@@ -12,7 +12,7 @@ from memsys.llm.engines.contract import Endpoint
 from memsys.llm.engines.process import GuardedProcess
 from memsys.llm.engines.servers import is_healthy, server_root
 from memsys.llm.engines.vllm import launch
-from memsys.llm.engines.vllm.config import VllmEngineConfig
+from memsys.llm.engines.vllm.config import VllmSettings
 from memsys.llm.engines.vllm.files import argument_checksums, folder_checksums
 from memsys.llm.engines.vllm.server import server_version
 from memsys.vocabulary import Json
@@ -31,7 +31,7 @@ class ManagedVllm:
 
     name = "vllm"
 
-    def __init__(self, config: VllmEngineConfig) -> None:
+    def __init__(self, config: VllmSettings) -> None:
         self._config = config
         self._model = config.model or ""
         self._lock = threading.Lock()
