@@ -59,12 +59,12 @@ check: lint types contracts  ## lint, types and import contracts
 
 tables: env  ## regenerate results/tables and the tables of docs/results.md from results/summaries, results/runs and results/printed
 	$(PY) -m eval.tables
-	$(PY) -m eval.funnel.results_page
+	$(PY) -m eval.results.evidence.results_page
 	$(PY) -m eval.lens results/summaries --out results/tables/lens.md
 
 figures: env  ## draw results/figures: the papers' and our own, and the tables of docs/scale.md
 	$(PY) -m eval.plots
-	$(PY) -m eval.plots.scale
+	$(PY) -m eval.results.figures.scale
 
 report: env  ## one page of everything measured, results/report.html; it quotes the data sets and stays local
 	$(PY) -m eval.report

@@ -6,9 +6,9 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import NoReturn
 
-from eval.cli.catalogue import Command, commands, find_command
-from eval.cli.commands import explains_errors, start
-from eval.cli.help_text import beside, filled
+from eval.commands.catalogue import Command, commands, find_command
+from eval.commands.commands import explains_errors, start
+from eval.commands.help_text import beside, filled
 
 _USAGE = """\
 memsys: benchmark and reproduce agent-memory systems.

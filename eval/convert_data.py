@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import get_args
 
-from eval.cli.commands import described, explains_errors, program, start
-from eval.cli.help_text import Paragraphs
-from eval.cli.places import check_folder
-from eval.cli.suggestions import did_you_mean
-from eval.cli.terminal import say
+from eval.commands.commands import described, explains_errors, program, start
+from eval.commands.help_text import Paragraphs
+from eval.commands.places import check_folder
+from eval.commands.suggestions import did_you_mean
+from eval.commands.terminal import say
 from eval.loaders.custom_files import PAGE, QUESTIONS, TURNS, write_custom
 from eval.loaders.exports.chats import DateOrder, Export, Options
 from eval.loaders.exports.formats import FORMATS, counted, read_export

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.cli.commands import EXIT_ERROR, explains_errors, program, start
-from eval.cli.places import check_folder
-from eval.cli.suggestions import did_you_mean
-from eval.cli.terminal import say
+from eval.commands.commands import EXIT_ERROR, explains_errors, program, start
+from eval.commands.places import check_folder
+from eval.commands.suggestions import did_you_mean
+from eval.commands.terminal import say
 from eval.loaders.contract import DatasetInfo, PinnedFile
 from eval.loaders.fetch import FetchOutcome, copy, fetch
 from eval.loaders.locate import DATA_VARIABLE, data_folder

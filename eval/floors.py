@@ -14,25 +14,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from eval.cli.commands import explains_errors, program, start
-from eval.cli.places import check_folder, tracked_remark
-from eval.cli.terminal import say
-from eval.configs.presets import CONF, find_preset, read_settings
+from eval.commands.commands import explains_errors, program, start
+from eval.commands.places import check_folder, tracked_remark
+from eval.commands.terminal import say
+from eval.config.presets import CONF, find_preset, read_settings
 from eval.export import exported_row
 from eval.inspect_data import read_config, read_overrides
 from eval.loaders.contract import LoadedData
-from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.question_types import ADVERSARIAL
 from eval.loaders.registry import DATASETS
 from eval.metrics.locomo import abstains, is_trapped
 from eval.metrics.metric import Metric
 from eval.metrics.registry import METRICS, TOKEN_F1, groups
+from eval.results.tables.stored import FLOOR
 from eval.runs.exports import ExportedRun, write_export
 from eval.runs.folders import SUMMARIES, summary_folder
 from eval.runs.identity import identity_hash
 from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
 from eval.scoring.answers import gold_answers, in_known_words, score_answer
 from eval.scoring.rows import STORED_DECIMALS, ScoreRow, Scores
-from eval.tables.stored import FLOOR
 from memsys.vocabulary import Json
 
 Policy = Literal["always_abstain", "always_trap", "coin_flip"]

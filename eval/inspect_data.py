@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from eval.cli.commands import described, explains_errors, program, start
-from eval.cli.help_text import Paragraphs
-from eval.cli.suggestions import close_names
-from eval.cli.terminal import console
-from eval.configs import choices
-from eval.configs.plugins import plugin_folders
-from eval.configs.presets import CONF
+from eval.commands.commands import described, explains_errors, program, start
+from eval.commands.help_text import Paragraphs
+from eval.commands.suggestions import close_names
+from eval.commands.terminal import console
+from eval.config import choices
+from eval.config.plugins import plugin_folders
+from eval.config.presets import CONF
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.custom import CustomConfig
 from eval.loaders.custom_files import PAGE, QUESTIONS

@@ -4,11 +4,11 @@ import argparse
 import logging
 from collections.abc import Iterable, Sequence
 
-from eval.cli.commands import explains_errors, program, start
-from eval.cli.suggestions import did_you_mean
-from eval.cli.terminal import say
-from eval.configs.choices import find, presets, settings_of
-from eval.configs.presets import CONF
+from eval.commands.commands import explains_errors, program, start
+from eval.commands.suggestions import did_you_mean
+from eval.commands.terminal import say
+from eval.config.choices import find, presets, settings_of
+from eval.config.presets import CONF
 from memsys.assets.catalog import CATALOG, find_asset
 from memsys.assets.contract import Asset
 from memsys.assets.fetch import fetch

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.cli.commands import EXIT_BUDGET, EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
+from eval.commands.commands import EXIT_BUDGET, EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -22,8 +22,8 @@ LOCK_WAIT_S = 120.0
 @explains_errors
 def main() -> int:
     """Print the help, or run what the command line says; Hydra is not imported for the help."""
-    from eval.configs.plugins import plugin_folders
-    from eval.configs.run_help import asks_for_help, help_text
+    from eval.config.plugins import plugin_folders
+    from eval.config.run_help import asks_for_help, help_text
 
     if asks_for_help(sys.argv[1:]):
         sys.stdout.write(help_text(sys.argv[1:], added=plugin_folders()))
@@ -45,9 +45,9 @@ def compose_and_run(arguments: Sequence[str]) -> None:
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    from eval.configs.command_line import split
-    from eval.configs.compose import compose_run
-    from eval.configs.overrides import check_command_line, check_effect, explained, report_repeated
+    from eval.config.command_line import split
+    from eval.config.compose import compose_run
+    from eval.config.overrides import check_command_line, check_effect, explained, report_repeated
 
     line = check_command_line(arguments)
     report_repeated(split(arguments).overrides)  # as they were written
@@ -66,8 +66,8 @@ def _run_in_hydra(arguments: list[str]) -> None:
     """Let Hydra do what it is asked for: a sweep, or to show a configuration."""
     import hydra
 
-    from eval.configs.compose import VERSION_BASE
-    from eval.configs.presets import CONF
+    from eval.config.compose import VERSION_BASE
+    from eval.config.presets import CONF
     from eval.sweep.comparison import callback_faults_raised
     from eval.sweep.orphans import cells_follow_this_process
 
@@ -94,7 +94,7 @@ def run_single(config: "DictConfig") -> str:
     from hydra.core.hydra_config import HydraConfig
     from hydra.core.utils import configure_log
 
-    from eval.configs.compose import without_hydra
+    from eval.config.compose import without_hydra
     from eval.sweep.comparison import make_folder
 
     HydraConfig.instance().set_config(config)
@@ -122,7 +122,7 @@ def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
     Raises:
         MemsysError: bad settings, data, models or run directory.
     """
-    from eval.cli.terminal import complain
+    from eval.commands.terminal import complain
     from eval.running.experiment import run_experiment
     from memsys.errors import BudgetSpentError
 
@@ -142,11 +142,11 @@ def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
 
 def run_cell(config: "DictConfig", overrides: list[str], number: int = 1) -> str:
     """Run one cell of a sweep, which goes on whatever becomes of this one: the cell's ticket says how it ended."""
-    from eval.cli.terminal import complain, console
+    from eval.commands.terminal import complain, console
     from eval.sweep.cells import make_cell
+    from eval.sweep.job_status import TicketWriter
     from eval.sweep.numbering import CLOCK
     from eval.sweep.orphans import end_with_the_sweep
-    from eval.sweep.tickets import TicketWriter
     from memsys.errors import MemsysError
 
     end_with_the_sweep()

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.cli.commands import explains_errors, program, start
-from eval.cli.terminal import say, stage
-from eval.cli.whole_numbers import count
-from eval.configs.presets import CONF, find_preset, make_preset
+from eval.commands.commands import explains_errors, program, start
+from eval.commands.terminal import say, stage
+from eval.commands.whole_numbers import count
+from eval.config.presets import CONF, find_preset, make_preset
 from memsys.errors import ConfigError, MemsysError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def load_preset(name: str) -> "ScoringConfig":
 
 
 def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "LabelView") -> None:
-    from eval.cli.terminal import console
+    from eval.commands.terminal import console
     from eval.scoring.score_run import score_run
     from eval.scoring.summary import summarise
     from eval.scoring.unanswered import OUTCOMES, unanswered_text
@@ -195,7 +195,7 @@ def _under(run: Path, summary: Any, labels: "LabelView") -> Any:
 
 def _show(table: "Table", keys: int = 1) -> None:
     """Print a table; in a narrow window its columns go below each other, each part with the key columns."""
-    from eval.cli.folding import show_table
+    from eval.commands.terminal_tables import show_table
 
     show_table(table, keys)
 
@@ -255,7 +255,7 @@ def _answer_table(summary: Any) -> "Table":
 
 def _warn_of_unlabelled(run: Path, summary: Any) -> None:
     """Name the kinds that the run's own protocol has no label for, or none has; kinds of one's own are expected."""
-    from eval.cli.terminal import console
+    from eval.commands.terminal import console
     from eval.loaders.registry import is_own
     from eval.runs.run_json import read_record
 
@@ -276,7 +276,7 @@ def _warn_of_unlabelled(run: Path, summary: Any) -> None:
 
 def _warn_of_no_entries(storage: Any) -> None:
     """Say where a memory gave hits and none of the places that its ``entries.yaml`` names holds an entry."""
-    from eval.cli.terminal import console
+    from eval.commands.terminal import console
 
     kinds = storage and storage["hits"] and storage["kinds"]
     if kinds and not any(found["entries"] for found in kinds.values()):

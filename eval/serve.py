@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eval.cli.commands import described, explains_errors, program, start, terminated_as_interrupted
-from eval.cli.terminal import console
+from eval.commands.commands import described, explains_errors, program, start, terminated_as_interrupted
+from eval.commands.terminal import console
 from eval.running.backbones import server_group
 from eval.running.plan import Plan
 from memsys.errors import ConfigError, MemsysError
@@ -67,7 +67,7 @@ def plan_of(overrides: Sequence[str]) -> Plan:
     Raises:
         ConfigError: an override is wrong.
     """
-    from eval.configs.overrides import check_command_line
+    from eval.config.overrides import check_command_line
     from eval.sweep.cells import Composer
 
     return Composer().cell(check_command_line(overrides).overrides).valid_plan()

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.cli.commands import explains_errors, program, start
-from eval.cli.terminal import say
+from eval.commands.commands import explains_errors, program, start
+from eval.commands.terminal import say
 from memsys.errors import ConfigError, RunDirectoryError
 
 #: Kinds of which nothing can be scored; a malformed reply has a text.

@@ -10,8 +10,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from eval.cli.commands import described, explains_errors, program, start
-from eval.cli.terminal import say, stage
+from eval.commands.commands import described, explains_errors, program, start
+from eval.commands.terminal import say, stage
 from eval.judge.store import load_judged
 from eval.metrics.registry import select_metrics
 from eval.runs.exports import is_exported_run

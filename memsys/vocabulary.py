@@ -69,7 +69,8 @@ class Question:
     #: The data set's own category number (LoCoMo: 1 multi-hop, 2 temporal, 3 open-domain, 4 single-hop, 5 adversarial).
     category: int
     #: What is asked, in words that all data sets share (``multi_hop``, ``temporal``, ``adversarial``); readers and
-    #: protocols go by it. Empty: what the category meant before questions had kinds (:mod:`eval.loaders.kinds`).
+    #: protocols go by it. Empty: what the category meant before questions had kinds
+    #: (:mod:`eval.loaders.question_types`).
     kind: str = ""
     #: When it is asked, as the data set writes it (LongMemEval); empty where it says nothing.
     question_date: str = ""

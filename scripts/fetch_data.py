@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from eval.cli.commands import start
+from eval.commands.commands import start
 from eval.data import main
 
 if __name__ == "__main__":

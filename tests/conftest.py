@@ -6,7 +6,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from eval.cli.terminal import console
+from eval.commands.terminal import console
 from eval.runs import manifest
 
 # A busy machine takes its time over an example; what a test asserts does not depend on it.

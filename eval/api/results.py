@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.results.tables.stored import StoredRun, read_runs
 from eval.runs.folders import stored_folders
-from eval.tables.stored import StoredRun, read_runs
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -5,16 +5,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.cli.commands import explains_errors, program, start
-from eval.cli.places import RESULTS, check_folder
-from eval.cli.terminal import complain, say, stage
-from eval.cli.whole_numbers import count
+from eval.commands.commands import explains_errors, program, start
+from eval.commands.places import RESULTS, check_folder
+from eval.commands.terminal import complain, say, stage
+from eval.commands.whole_numbers import count
 from memsys.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from eval.audit.field import Row
+    from eval.audit.recorded.catalogue import CatalogueEntry
     from eval.audit.scores import ScoredRun
-    from eval.recorded.catalogue import CatalogueEntry
 
 OUT, CACHE = RESULTS / "audit", RESULTS / "cache" / "audit"
 
@@ -59,9 +59,9 @@ def rewrite(out: Path, *, unmeasured_judges: bool = False) -> None:
     """
     from eval.audit.config import load_config
     from eval.audit.measured import with_measured_judges
+    from eval.audit.recorded.catalogue import find_entry
     from eval.audit.stored import stored_tables
     from eval.audit.write import write_page
-    from eval.recorded.catalogue import find_entry
 
     tables = stored_tables(out)
     names = [str(row["run"]) for row in tables["detectors"]]
@@ -90,10 +90,10 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int, *, unmeasu
     """
     from eval.audit.config import load_config
     from eval.audit.field import stored_leaderboard
+    from eval.audit.recorded.catalogue import find_entry, load_catalogue
+    from eval.audit.recorded.labels import need_corrections
     from eval.audit.scores import score_all
     from eval.audit.write import write_all
-    from eval.recorded.catalogue import find_entry, load_catalogue
-    from eval.recorded.labels import need_corrections
 
     config = load_config()
     entries = [find_entry(name) for name in names] or _present(load_catalogue().runs())
@@ -112,7 +112,7 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int, *, unmeasu
 
 def _present(entries: "Sequence[CatalogueEntry]") -> "list[CatalogueEntry]":
     """Entries whose files are here; the others are named."""
-    from eval.recorded.catalogue import VARIABLE, paths_of, recorded_folder
+    from eval.audit.recorded.catalogue import VARIABLE, paths_of, recorded_folder
 
     found, problems = [], []
     folder = recorded_folder()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.configs.presets import CONF, make_preset
+from eval.config.presets import CONF, make_preset
 from eval.metrics.registry import find_metric
 from memsys.errors import ConfigError
 

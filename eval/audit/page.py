@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from eval.audit.config import AuditConfig
 from eval.audit.field import Row
+from eval.audit.labels import F1_NAMES, METRIC_NAMES, SECTIONS, TERMS
 from eval.audit.measured import left_out_text
 from eval.audit.readings import COUNTING_TEXT, JUDGE
-from eval.audit.wording import F1_NAMES, METRIC_NAMES, SECTIONS, TERMS
-from eval.cli.escaping import markdown_cell, markdown_row
+from eval.commands.escaping import markdown_cell, markdown_row
 from eval.judge.people import BY_PEOPLE
+from eval.results.tables.text import fixed
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
-from eval.tables.text import fixed
 
 _DIGITS = 4
 #: Kappa below which a judge's verdicts are no use: less than moderate agreement (Landis and Koch, 1977).

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from eval.audit.config import AuditConfig
+from eval.audit.recorded.catalogue import CatalogueEntry, import_entry, load_catalogue, paths_of
+from eval.audit.recorded.importing import Imported
+from eval.audit.recorded.labels import corrected_answers
 from eval.loaders.label_problems import LABEL_PROBLEM, answer_is_doubtful
 from eval.loaders.trees import read_tree
 from eval.metrics.locomo import CATEGORY_5, abstains
 from eval.metrics.registry import find_metric
 from eval.metrics.resources import wordnet
 from eval.metrics.text import squad_tokens
-from eval.recorded.catalogue import CatalogueEntry, import_entry, load_catalogue, paths_of
-from eval.recorded.importing import Imported
-from eval.recorded.labels import corrected_answers
 from eval.runs.files import write_atomic
 from eval.runs.records import ReferenceRecord
 from eval.scoring.answers import gold_answers, score_answer

@@ -8,19 +8,19 @@ from pathlib import Path
 
 from eval.audit.config import AuditConfig
 from eval.audit.field import Row
+from eval.audit.labels import METRIC_NAMES
 from eval.audit.measured import with_measured_judges
 from eval.audit.page import board, page, short, text
 from eval.audit.readings import JUDGE
 from eval.audit.scores import ScoredRun
 from eval.audit.stored import rows_of
-from eval.audit.wording import METRIC_NAMES
-from eval.cli.escaping import csv_row
+from eval.commands.escaping import csv_row
 from eval.judge.people import stored_figures
-from eval.plots.figures import STYLE, load_pyplot, write_figure
+from eval.results.figures.figures import STYLE, load_pyplot, write_figure
+from eval.results.tables.plain import PlainTable
+from eval.results.tables.plain_latex import plain_latex
 from eval.runs.files import write_atomic
 from eval.scoring.inference import ONE_CONVERSATION
-from eval.tables.plain import PlainTable
-from eval.tables.plain_latex import plain_latex
 
 
 def write_all(
@@ -75,7 +75,7 @@ _LATEX = {
 
 
 def leaderboard_latex(rows: Sequence[Row], config: AuditConfig) -> str:
-    """The leaderboard of LoCoMo; see :func:`eval.tables.plain_latex.plain_latex`.
+    """The leaderboard of LoCoMo; see :func:`eval.results.tables.plain_latex.plain_latex`.
 
     F1 is the leading definition; min and max are those of the seven.
     """

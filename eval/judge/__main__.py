@@ -14,8 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, program, start
-from eval.cli.whole_numbers import count
+from eval.commands.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, program, start
+from eval.commands.whole_numbers import count
 from memsys.errors import BackboneError, ConfigError, MemsysError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, judge, show; returns the exit status."""
-    from eval.cli.terminal import complain
+    from eval.commands.terminal import complain
 
     options = _parser().parse_args(arguments)
     runs = [Path(text) for text in options.given if "=" not in text]
@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from eval.configs import choices
-    from eval.configs.presets import CONF
+    from eval.config import choices
+    from eval.config.presets import CONF
 
     judges = ", ".join(sorted(choices.presets(CONF / "judge")))
     parser = argparse.ArgumentParser(
@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _measure(people: int | None, known: int | None, runs: Sequence[Path], overrides: Sequence[str]) -> None:
-    from eval.cli.terminal import say
+    from eval.commands.terminal import say
     from eval.judge.gold import measure_by_rubrics
     from eval.judge.gold_pairs import measure_by_pairs
     from eval.judge.people import FILE, check_name_is_its_own, keep, measure_judge
@@ -136,9 +136,9 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    from eval.configs.compose import VERSION_BASE
-    from eval.configs.overrides import Checker
-    from eval.configs.presets import CONF
+    from eval.config.compose import VERSION_BASE
+    from eval.config.overrides import Checker
+    from eval.config.presets import CONF
     from eval.judge.work import JudgePlan
     from eval.running.composed import make_part
     from eval.running.plan import LAST_SEED, flag, whole_number, working_folder

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, get_args
 
-from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.question_types import ADVERSARIAL
 from eval.runs.records import ReferenceRecord
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role

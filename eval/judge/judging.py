@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from eval.cli.counting import counted
+from eval.commands.counting import counted
 from eval.judge.config import JudgeConfig
 from eval.judge.store import AnswerVerdict, input_digest
 from eval.runs.records import AnswerRecord, ReferenceRecord

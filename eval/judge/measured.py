@@ -5,7 +5,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eval.cli.places import RESULTS
+from eval.commands.places import RESULTS
 from eval.judge.people import (
     BY_PEOPLE,
     OF_GOLD,

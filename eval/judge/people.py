@@ -15,16 +15,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from eval.cli.places import RESULTS
-from eval.configs.presets import CONF
+from eval.commands.places import RESULTS
+from eval.config.presets import CONF
 from eval.judge.agreement import cohen_kappa, majority
 from eval.judge.config import CORRECT, WRONG
 from eval.judge.judging import AnswerJudge, JudgedItem
 from eval.judge.store import AnswerVerdict, StoredVerdicts
 from eval.judge.work import JudgePlan, judge_backbone
 from eval.metrics.locomo import CATEGORY_5
+from eval.results.tables.variants import overrides
 from eval.runs.files import write_atomic
-from eval.tables.variants import overrides
 from memsys.errors import ConfigError, DataError
 from memsys.vocabulary import Json
 
@@ -99,7 +99,7 @@ def known_answers(name: str, size: int) -> list[KnownAnswer]:
     Raises:
         DataError: the entry's files are not there.
     """
-    from eval.recorded.catalogue import find_entry, import_entry
+    from eval.audit.recorded.catalogue import find_entry, import_entry
 
     entry = find_entry(name)
     imported = import_entry(entry)

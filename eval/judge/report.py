@@ -115,7 +115,7 @@ def _repeats(judged: StoredVerdicts) -> Json:
 
 def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[StoredVerdicts]) -> None:
     """Print what every judge said of a run, and how far judges agree."""
-    from eval.cli.terminal import console, say
+    from eval.commands.terminal import console, say
 
     say(run_id, style="bold")
     console().print(_verdicts(judges))
@@ -131,7 +131,7 @@ def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[StoredVerdict
 
 def _show_beam(entry: Mapping[str, Json]) -> None:
     """Print BEAM's score with the means behind it; nothing for other data sets and other judges."""
-    from eval.cli.terminal import console
+    from eval.commands.terminal import console
 
     for metric, found in (entry.get("beam") or {}).items():
         table = _table(f"{title(metric)}, percent; halves: {found['halves']}")
@@ -147,7 +147,7 @@ def _show_beam(entry: Mapping[str, Json]) -> None:
 
 def _show_order(entry: Mapping[str, Json]) -> None:
     """Print the means of orders that a judge aligned itself, and what is known of how well it does that."""
-    from eval.cli.terminal import console, say
+    from eval.commands.terminal import console, say
 
     found, standing = entry.get("order"), order_standing(entry)
     if not found or standing is None:
@@ -166,7 +166,7 @@ def _show_order(entry: Mapping[str, Json]) -> None:
 
 def show_probe(name: str, probe: Mapping[str, Json]) -> None:
     """Print how a judge did on answers whose grade is known."""
-    from eval.cli.terminal import console
+    from eval.commands.terminal import console
 
     title = f"{name}: {probe['items']} answers whose grade is known, percent"
     console().print(title, style="italic", highlight=False, markup=False)
@@ -186,7 +186,7 @@ def show_probe(name: str, probe: Mapping[str, Json]) -> None:
 
 def show_people(name: str, found: Sequence[JudgeFigures]) -> None:
     """Print how a judge did on answers whose grade is known: that people labelled, wrong ones, gold ones."""
-    from eval.cli.terminal import console
+    from eval.commands.terminal import console
 
     table = _table(f"{name}, percent")
     for heading in ("answers", "n (null)", "right", "always one", "kappa", "wrong accepted", "right rejected"):

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 
-from eval.loaders import kinds
+from eval.loaders import question_types
 from eval.loaders.jsonfile import JsonNode
 from eval.metrics.ordering import ORDERED_ITEMS
 from memsys.vocabulary import RUBRIC, Json, Question, Reference
@@ -23,11 +23,11 @@ CATEGORIES: Mapping[int, str] = {
 }
 KINDS: Mapping[int, str] = {
     **CATEGORIES,
-    31: kinds.ADVERSARIAL,
-    36: kinds.KNOWLEDGE_UPDATE,
-    37: kinds.MULTI_SESSION,
-    38: kinds.PREFERENCE,
-    40: kinds.TEMPORAL,
+    31: question_types.ADVERSARIAL,
+    36: question_types.KNOWLEDGE_UPDATE,
+    37: question_types.MULTI_SESSION,
+    38: question_types.PREFERENCE,
+    40: question_types.TEMPORAL,
 }
 #: Name of a category -> field of its gold answer. Following an instruction or a preference has none: what stands in
 #: ``expected_compliance`` describes an answer.

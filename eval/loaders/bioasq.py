@@ -15,9 +15,9 @@ from typing import Literal, get_args
 
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import JsonNode, read_json
-from eval.loaders.kinds import LIST, SINGLE_HOP
 from eval.loaders.locate import find_source, sample_path, warn_of_missing
 from eval.loaders.pooled import PooledQuestion, PooledSelection, PooledText, make_pool
+from eval.loaders.question_types import LIST, SINGLE_HOP
 from eval.loaders.records import hash_of_files
 from eval.loaders.selection import check_choice, count
 from memsys.errors import DataError

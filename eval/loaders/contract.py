@@ -34,7 +34,7 @@ class DatasetInfo:
     citation: str
     files: tuple[PinnedFile, ...]
     category_names: Mapping[int, str]
-    #: Category number -> kind of question, see :mod:`eval.loaders.kinds`.
+    #: Category number -> kind of question, see :mod:`eval.loaders.question_types`.
     kinds: Mapping[int, str] = field(default_factory=dict)
     #: Key of ``LoadedData.notes`` -> what it means, for people who look at the data.
     note_meanings: Mapping[str, str] = field(default_factory=dict)

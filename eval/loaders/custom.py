@@ -10,8 +10,8 @@ from pathlib import Path
 
 from eval.loaders.contract import DatasetInfo, LoadedData
 from eval.loaders.custom_files import PAGE, read_custom
-from eval.loaders.kinds import BEFORE_KINDS
 from eval.loaders.locate import sample_path
+from eval.loaders.question_types import BEFORE_KINDS
 from eval.loaders.records import hash_of_files
 from eval.loaders.selection import Selection, count
 from memsys.errors import DataError

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.loaders.jsonfile import JsonNode, array_error, read_whole_lines, type_name
-from eval.loaders.kinds import ADVERSARIAL, KINDS, SINGLE_HOP
+from eval.loaders.question_types import ADVERSARIAL, KINDS, SINGLE_HOP
 from eval.metrics.sessions import EVIDENCE_SESSIONS, session_of
 from memsys.assets.hints import of_source
 from memsys.assets.paths import shipped

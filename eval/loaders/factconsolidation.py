@@ -13,9 +13,9 @@ from itertools import pairwise
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.factconsolidation_facts import Derived, FactBase, read_fact
 from eval.loaders.jsonfile import JsonNode, read_json
-from eval.loaders.kinds import MULTI_HOP, SINGLE_HOP
 from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.locate import find_source, sample_path
+from eval.loaders.question_types import MULTI_HOP, SINGLE_HOP
 from eval.loaders.selection import Selection, check_known, check_positive, count
 from memsys.vocabulary import OVERRULED, Conversation, Json, Question, Reference, Sample, Turn
 

@@ -19,9 +19,9 @@ from eval.loaders.hotpotqa_pools import (
     one_memory_per_pool,
     one_memory_per_question,
 )
-from eval.loaders.kinds import MULTI_HOP
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.pooled import PooledSelection
+from eval.loaders.question_types import MULTI_HOP
 from eval.loaders.selection import check_choice, check_positive, count
 from memsys.errors import ConfigError
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eval.loaders.kinds import MULTI_HOP
 from eval.loaders.pooled import PooledQuestion, PooledText, make_pool
+from eval.loaders.question_types import MULTI_HOP
 from memsys.errors import ConfigError
 from memsys.seeding import generator
 from memsys.vocabulary import Sample

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from eval.loaders import kinds
+from eval.loaders import question_types
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import JsonNode, read_json
-from eval.loaders.kinds import MULTI_HOP, OPEN_DOMAIN, SINGLE_HOP, TEMPORAL
 from eval.loaders.locate import find_source, sample_path
 from eval.loaders.locomo_category5 import read_category5
 from eval.loaders.locomo_labels import Labels, apply_audit, mark_adversarial, read_audit
+from eval.loaders.question_types import MULTI_HOP, OPEN_DOMAIN, SINGLE_HOP, TEMPORAL
 from eval.loaders.records import read_question
 from eval.loaders.selection import Selection, check_choice, count
 from eval.metrics.locomo import CATEGORY_5
@@ -39,7 +39,7 @@ LOCOMO = DatasetInfo(
         ),
     ),
     category_names={1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"},
-    kinds={1: MULTI_HOP, 2: TEMPORAL, 3: OPEN_DOMAIN, 4: SINGLE_HOP, 5: kinds.ADVERSARIAL},
+    kinds={1: MULTI_HOP, 2: TEMPORAL, 3: OPEN_DOMAIN, 4: SINGLE_HOP, 5: question_types.ADVERSARIAL},
     question_counts={1: 282, 2: 321, 3: 96, 4: 841, 5: 446},
     floor_preset="locomo",
     note_meanings={

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.loaders import kinds
+from eval.loaders import question_types
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import JsonNode, read_json
 from eval.loaders.locate import find_source, sample_path
@@ -46,11 +46,11 @@ LONGMEMEVAL = DatasetInfo(
     kinds={
         21: "single_session_user",
         22: "single_session_assistant",
-        23: kinds.PREFERENCE,
-        24: kinds.MULTI_SESSION,
-        25: kinds.KNOWLEDGE_UPDATE,
-        26: kinds.TEMPORAL,
-        ABSTENTION: kinds.ADVERSARIAL,
+        23: question_types.PREFERENCE,
+        24: question_types.MULTI_SESSION,
+        25: question_types.KNOWLEDGE_UPDATE,
+        26: question_types.TEMPORAL,
+        ABSTENTION: question_types.ADVERSARIAL,
     },
     floor_preset="longmemeval_sample",  # the published files could not be had
     question_counts={21: 64, 22: 56, 23: 30, 24: 121, 25: 72, 26: 127, ABSTENTION: 30},

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from eval.loaders.contract import DatasetInfo, LoadedData, PinnedFile
 from eval.loaders.jsonfile import JsonNode, read_json
-from eval.loaders.kinds import MULTI_HOP, OPEN_DOMAIN, TEMPORAL
 from eval.loaders.locate import find_source, sample_path, warn_of_missing
+from eval.loaders.question_types import MULTI_HOP, OPEN_DOMAIN, TEMPORAL
 from eval.loaders.realtalk_evidence import TurnIds, resolve
 from eval.loaders.records import hash_of_files, read_question
 from eval.loaders.selection import Selection, count

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from eval.loaders.contract import DatasetConfig, LoadedData
-from eval.loaders.kinds import kind_of
+from eval.loaders.question_types import kind_of
 from memsys.call_model import CHARS_PER_TOKEN, DataShape
 
 

@@ -9,8 +9,8 @@ from eval.metrics.resources import stemmer
 from eval.metrics.text import CACHE_SIZE, locomo_tokens, squad_tokens
 from memsys.scripts import has_joined_words, parts
 
-#: LoCoMo's number for questions whose answer is not in the conversation; :data:`eval.loaders.kinds.ADVERSARIAL` is the
-#: kind that they share with those of other data sets.
+#: LoCoMo's number for questions whose answer is not in the conversation;
+#: :data:`eval.loaders.question_types.ADVERSARIAL` is the kind that they share with those of other data sets.
 CATEGORY_5 = 5
 
 _ABSTENTIONS = ("no information available", "not mentioned")

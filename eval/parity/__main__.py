@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, described, explains_errors, program, start
-from eval.cli.help_text import Paragraphs
-from eval.cli.places import RESULTS, check_folder
-from eval.cli.terminal import say
-from eval.cli.whole_numbers import count
-from eval.configs.overrides import report_repeated
+from eval.commands.commands import EXIT_DIFFERENT, EXIT_DONE, described, explains_errors, program, start
+from eval.commands.help_text import Paragraphs
+from eval.commands.places import RESULTS, check_folder
+from eval.commands.terminal import say
+from eval.commands.whole_numbers import count
+from eval.config.overrides import report_repeated
 from eval.parity.config import counterparts
 from memsys.errors import ConfigError
 
@@ -46,7 +46,7 @@ def compared(arguments: Sequence[str] | None = None) -> "ParityReport | None":
     own, overrides = _split(options.overrides)
     if "against" not in own:
         raise ConfigError(f"say what to compare with: against={' or against='.join(counterparts())}")
-    from eval.configs.prompt_choice import MissingPromptsError
+    from eval.config.prompt_choice import MissingPromptsError
     from eval.parity.run import ParityRun
 
     try:
@@ -105,7 +105,7 @@ def _split(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 def _show(report: Any, folder: Path) -> None:
     from rich.table import Table
 
-    from eval.cli.folding import show_table
+    from eval.commands.terminal_tables import show_table
     from eval.parity.report import call_rows, difference_rows, part_rows
 
     extents = ("equal", "wording", "order", "tie", "content")

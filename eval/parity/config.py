@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eval.configs.presets import find_preset, make_preset, preset_names
+from eval.config.presets import find_preset, make_preset, preset_names
 from eval.parity.agent_messages import message_tokens
-from eval.parity.draws import Topics
 from eval.parity.endpoint import word_tokens
+from eval.parity.fake_replies import Topics
 from eval.parity.released_settings import ReleasedSetting
 from eval.parity.replies import PHRASE_ROLES
 from eval.parity.stores import STORES

@@ -19,11 +19,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
-from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, described, explains_errors, start
-from eval.cli.help_text import Paragraphs
-from eval.cli.terminal import say
-from eval.cli.whole_numbers import count
-from eval.configs.presets import read_settings
+from eval.commands.commands import (
+    EXIT_DIFFERENT,
+    EXIT_DONE,
+    EXIT_ERROR,
+    EXIT_INCOMPLETE,
+    described,
+    explains_errors,
+    start,
+)
+from eval.commands.help_text import Paragraphs
+from eval.commands.terminal import say
+from eval.commands.whole_numbers import count
+from eval.config.presets import read_settings
 from memsys.assets.paths import ROOT
 from memsys.errors import ConfigError
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.cli.commands import EXIT_DONE, described, explains_errors, start
-from eval.cli.help_text import Paragraphs
-from eval.cli.terminal import say
-from eval.configs.presets import make_preset
+from eval.commands.commands import EXIT_DONE, described, explains_errors, start
+from eval.commands.help_text import Paragraphs
+from eval.commands.terminal import say
+from eval.config.presets import make_preset
 from eval.parity.__main__ import OUT
 from eval.parity.config import counterparts, find_counterpart
 from eval.parity.report import RESULT, table

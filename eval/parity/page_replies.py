@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 
-from eval.parity.draws import Draw
+from eval.parity.fake_replies import Draw
 from memsys.vocabulary import Json
 
 #: Headings of the two parts of a profile, as the authors' prompt asks for them, and as ours does.

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval.parity.agent_replies import AGENT_ROLES
-from eval.parity.draws import Draw, Topics
+from eval.parity.corrupt_replies import spoil
 from eval.parity.facts import MARK, KnownTexts
+from eval.parity.fake_replies import Draw, Topics
 from eval.parity.page_replies import PAGE_ROLES
 from eval.parity.research_replies import RESEARCH_ROLES
 from eval.parity.section_replies import SECTION_ROLES
 from eval.parity.sourced_replies import SOURCED_ROLES
-from eval.parity.spoiling import spoil
 from memsys.vocabulary import Json
 
 _WORD = re.compile(r"[a-z]{4,}")

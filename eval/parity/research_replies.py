@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 
-from eval.parity.draws import Draw
+from eval.parity.fake_replies import Draw
 from memsys.vocabulary import Json
 
 #: Tools as small models name them; the last are none.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eval.cli.terminal import stage
-from eval.configs.choices import MEMORY, chosen_settings, find, settings_of
+from eval.commands.terminal import stage
+from eval.config.choices import MEMORY, chosen_settings, find, settings_of
 from eval.parity.authors import AuthorsRun, interpreter, note_inputs, write_sources
 from eval.parity.compare import Comparer
 from eval.parity.config import TOKENS, Counterpart, backbone_settings, find_counterpart, name_of

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from eval.parity.draws import Draw
+from eval.parity.fake_replies import Draw
 from memsys.vocabulary import Json
 
 _DECISIONS = ("NO_EVOLUTION", "STRENGTHEN", "UPDATE_NEIGHBOR", "STRENGTHEN_AND_UPDATE")

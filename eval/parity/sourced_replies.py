@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping
 
-from eval.parity.draws import Draw
+from eval.parity.fake_replies import Draw
 from memsys.vocabulary import Json
 
 _ACTIONS = ("update", "update", "delete", "ignore")

@@ -12,12 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, described, explains_errors, start
-from eval.cli.help_text import Paragraphs
-from eval.cli.places import check_folder
-from eval.cli.terminal import complain, say
-from eval.configs.choices import chosen_settings
-from eval.configs.presets import CONF, make_preset
+from eval.commands.commands import (
+    EXIT_DIFFERENT,
+    EXIT_DONE,
+    EXIT_ERROR,
+    EXIT_INCOMPLETE,
+    described,
+    explains_errors,
+    start,
+)
+from eval.commands.help_text import Paragraphs
+from eval.commands.places import check_folder
+from eval.commands.terminal import complain, say
+from eval.config.choices import chosen_settings
+from eval.config.presets import CONF, make_preset
 from eval.loaders.locate import data_folder
 from eval.parity.__main__ import OUT, compared
 from eval.parity.config import name_of

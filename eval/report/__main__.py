@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.cli.commands import add_runs_option, explains_errors, program, start
-from eval.cli.places import RESULTS, check_file
-from eval.cli.terminal import say, stage
-from eval.cli.whole_numbers import count
+from eval.commands.commands import add_runs_option, explains_errors, program, start
+from eval.commands.places import RESULTS, check_file
+from eval.commands.terminal import say, stage
+from eval.commands.whole_numbers import count
 from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from eval.report.cache import FOLDER, Cache
 from eval.report.config import load_config

@@ -1,28 +1,28 @@
 """The page's first view: what the runs of a group scored, whether a difference can be claimed, and what it costs.
 
-Baseline, tests, sentence and the mark of each row are those of ``memsys compare`` (:mod:`eval.compare`), so that the
-page says of the same runs what a comparison says.
+Baseline, tests, sentence and the mark of each row are those of ``memsys compare`` (:mod:`eval.results.compare`), so
+that the page says of the same runs what a comparison says.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from eval.compare.baseline import choose_baseline
-from eval.compare.conclusion import conclusion
-from eval.compare.pairs import declared_tests, tests
-from eval.compare.rows import ComparisonEstimate, SystemRow, single_row
-from eval.compare.seeds import Repeats
-from eval.funnel.stages import weighted_protocol
 from eval.report.groups import Scored, scored
 from eval.report.scores import PAGE_DECIMALS
+from eval.results.compare.baseline import choose_baseline
+from eval.results.compare.conclusion import conclusion
+from eval.results.compare.pairs import declared_tests, tests
+from eval.results.compare.rows import ComparisonEstimate, SystemRow, single_row
+from eval.results.compare.seeds import Repeats
+from eval.results.evidence.stages import weighted_protocol
+from eval.results.tables.comparability import unlike_settings
+from eval.results.tables.judges import judge_faults
+from eval.results.tables.pairs import Pair
+from eval.results.tables.run_groups import RunGroup
+from eval.results.tables.stored import StoredRun
 from eval.scoring.inference import resampling_units
 from eval.scoring.protocols import Adversarial, Protocol
-from eval.tables.judges import judge_faults
-from eval.tables.pairs import Pair
-from eval.tables.run_groups import RunGroup
-from eval.tables.stored import StoredRun
-from eval.tables.terms import unlike_settings
 from memsys.vocabulary import Json
 
 #: Treatments of category 5, which is left out unless the reader of the page says otherwise.

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from eval.audit.config import AuditConfig, load_config
 from eval.audit.field import Row
+from eval.audit.labels import SECTIONS, TERMS
 from eval.audit.measured import left_out_text, with_measured_judges
 from eval.audit.page import BOARD, DATA_NAMES, board, caption, chosen, findings, named_rows, short, used_columns
 from eval.audit.stored import stored_tables
-from eval.audit.wording import SECTIONS, TERMS
-from eval.cli.places import RESULTS
+from eval.commands.places import RESULTS
 from eval.judge.people import stored_figures
 from memsys.vocabulary import Json
 

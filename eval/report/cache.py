@@ -9,8 +9,8 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from eval.configs.presets import CONF
-from eval.papers.printed import PRINTED
+from eval.config.presets import CONF
+from eval.results.papers.printed import PRINTED
 from eval.runs.files import write_atomic
 from memsys.assets.paths import ROOT, workplace
 from memsys.vocabulary import Json

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.configs.presets import make_preset
+from eval.config.presets import make_preset
 from eval.metrics.registry import METRICS
 from memsys.errors import ConfigError
 

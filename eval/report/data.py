@@ -6,9 +6,8 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 
-from eval.cli.terminal import stage
-from eval.compare.seeds import group_repeats
-from eval.loaders.kinds import ADVERSARIAL
+from eval.commands.terminal import stage
+from eval.loaders.question_types import ADVERSARIAL
 from eval.report.answer import Board, group_answer
 from eval.report.cache import Cache, fingerprint
 from eval.report.calls import first_difference
@@ -22,10 +21,11 @@ from eval.report.questions import Browser, Read
 from eval.report.runs import dataset_names, group_labels, mean_costs, run_cards, run_costs
 from eval.report.scores import metric_list, run_scores
 from eval.report.slices import Known, distances, slices
+from eval.results.compare.seeds import group_repeats
+from eval.results.tables.judges import judge_faults, judge_texts, without_unmeasured
+from eval.results.tables.run_groups import RunGroup, find_groups
+from eval.results.tables.stored import Skipped, StoredRun, category_names, read_record, read_runs
 from eval.runs.folders import find_run_folders, holds_texts, runs_first
-from eval.tables.judges import judge_faults, judge_texts, without_unmeasured
-from eval.tables.run_groups import RunGroup, find_groups
-from eval.tables.stored import Skipped, StoredRun, category_names, read_record, read_runs
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from eval.lens.config import load_config
-from eval.lens.ranking import Standing, StandingsRow
-from eval.lens.standings import Lens, lenses_of
-from eval.lens.text import LEGEND, heading, order_text, summary, tally_rows
+from eval.audit.sensitivity.config import load_config
+from eval.audit.sensitivity.ranking import Standing, StandingsRow
+from eval.audit.sensitivity.standings import Lens, lenses_of
+from eval.audit.sensitivity.text import LEGEND, heading, order_text, summary, tally_rows
 from eval.report.runs import dataset_names
+from eval.results.tables.stored import StoredRun
 from eval.scoring.protocols import load_protocol, protocol_names
-from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
 
 

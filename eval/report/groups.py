@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.registry import scale_of
+from eval.results.tables.run_groups import RunGroup
+from eval.results.tables.stored import StoredRun
 from eval.scoring.aggregate import score_name
 from eval.scoring.inference import Floats
 from eval.scoring.protocols import Adversarial
 from eval.scoring.rows import ScoreRow
-from eval.tables.run_groups import RunGroup
-from eval.tables.stored import StoredRun
 
 
 def rows_of(run: StoredRun, questions: Sequence[str]) -> list[ScoreRow]:

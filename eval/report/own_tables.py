@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from eval.compare.roles import LEGEND as ROLES_LEGEND
-from eval.compare.roles import role_groups, role_table
-from eval.funnel.report import DEFINITIONS, QualityGroup, evidence_table, quality_groups, size_table
-from eval.funnel.systems import LEGEND as SYSTEMS_LEGEND
-from eval.funnel.systems import system_lines, system_table
-from eval.tables.methods import LEGEND as METHODS_LEGEND
-from eval.tables.methods import method_groups, method_table
-from eval.tables.plain import PlainTable
-from eval.tables.stored import StoredRun
+from eval.results.compare.roles import LEGEND as ROLES_LEGEND
+from eval.results.compare.roles import role_groups, role_table
+from eval.results.evidence.report import DEFINITIONS, QualityGroup, evidence_table, quality_groups, size_table
+from eval.results.evidence.systems import LEGEND as SYSTEMS_LEGEND
+from eval.results.evidence.systems import system_lines, system_table
+from eval.results.tables.methods import LEGEND as METHODS_LEGEND
+from eval.results.tables.methods import method_groups, method_table
+from eval.results.tables.plain import PlainTable
+from eval.results.tables.stored import StoredRun
 from memsys.vocabulary import Json
 
 

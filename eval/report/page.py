@@ -9,7 +9,7 @@ import hashlib
 from pathlib import Path
 from string import Template
 
-from eval.cli.escaping import script_json
+from eval.commands.escaping import script_json
 from memsys.vocabulary import Json
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from eval.cli.terminal import stage
-from eval.tables.__main__ import build_tables
-from eval.tables.layout import TableLine, lay_out
-from eval.tables.model import Table, TableCell, TableColumn
-from eval.tables.spec import spec_names
-from eval.tables.stored import StoredRun
-from eval.tables.text import (
+from eval.commands.terminal import stage
+from eval.results.tables.layout import TableLine, lay_out
+from eval.results.tables.model import Table, TableCell, TableColumn
+from eval.results.tables.paper_tables import build_tables
+from eval.results.tables.spec import spec_names
+from eval.results.tables.stored import StoredRun
+from eval.results.tables.text import (
     LEGEND,
     PAIR_HEADINGS,
     PAIR_LEGEND,

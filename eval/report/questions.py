@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval.judge.store import StoredVerdicts, load_judged
-from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.question_types import ADVERSARIAL
 from eval.report.calls import Ledger, read_ledger
 from eval.report.scores import PAGE_DECIMALS
+from eval.results.tables.stored import StoredRun
 from eval.runs.memories import Memories
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.stored import load_answers, load_references, load_retrievals
 from eval.scoring.rows import ScoreRow
-from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
 
 

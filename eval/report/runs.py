@@ -6,16 +6,16 @@ from itertools import combinations
 from math import fsum
 from typing import Any
 
-from eval.compare.rows import cost_estimates, distinct_names, dollars_per_question, price_dates
-from eval.compare.seeds import with_seeds
-from eval.configs.presets import CONF
+from eval.config.presets import CONF
 from eval.judge.agreement import agreement, majority
+from eval.results.compare.rows import cost_estimates, distinct_names, dollars_per_question, price_dates
+from eval.results.compare.seeds import with_seeds
+from eval.results.tables.groups import comparable_runs
+from eval.results.tables.places import without_places
+from eval.results.tables.spec import NO_BACKBONE
+from eval.results.tables.stored import StoredRun
+from eval.results.tables.variants import flat, label_of, overrides
 from eval.scoring.aggregate import mean_of
-from eval.tables.groups import comparable_runs
-from eval.tables.places import without_places
-from eval.tables.spec import NO_BACKBONE
-from eval.tables.stored import StoredRun
-from eval.tables.variants import flat, label_of, overrides
 from memsys.vocabulary import Json
 
 _PARTS = ("dataset", "memory", "reader", "backbone")

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from itertools import product
 from typing import get_args
 
-from eval.compare.rows import ComparisonEstimate, estimate
 from eval.metrics.registry import METRICS, higher_is_better, listed
 from eval.report.config import PageConfig
+from eval.results.compare.rows import ComparisonEstimate, estimate
+from eval.results.tables.judges import judge_texts, score_texts
+from eval.results.tables.stored import StoredRun
 from eval.scoring.beam import AVERAGING, is_beam_score, meaning, missing_kinds
 from eval.scoring.protocols import Adversarial, Averaging, Weighting
-from eval.tables.judges import judge_texts, score_texts
-from eval.tables.stored import StoredRun
 from memsys.vocabulary import Json
 
 #: Decimals of figures in the page's data.

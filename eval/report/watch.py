@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from eval.cli.terminal import say
+from eval.commands.terminal import say
 from eval.report.cache import fingerprint
 from eval.runs.folders import find_run_folders
 from memsys.errors import RunDirectoryError, ScoringError

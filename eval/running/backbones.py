@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.configs.choices import presets, settings_of
+from eval.config.choices import presets, settings_of
 from eval.running.budgets import RunMeters
 from eval.runs.rundir import CallFolder
 from memsys.errors import ConfigError

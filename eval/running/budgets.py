@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.configs.prices import FILE, dates_of, load_embedding_prices, load_prices
+from eval.config.prices import FILE, dates_of, load_embedding_prices, load_prices
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.rows import ledger
 from eval.runs.rundir import CALLS, REPEATED_CALLS

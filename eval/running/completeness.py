@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.cli.terminal import complain, console, say
-from eval.configs.answer_prompts import OTHER, prompts_of, reworded_roles
+from eval.commands.terminal import complain, console, say
+from eval.config.answer_prompts import OTHER, prompts_of, reworded_roles
 from eval.running.progress import RunTotals
 from eval.running.recording import reference_records, updates_records
 from eval.runs.memory_code import memory_code

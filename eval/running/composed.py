@@ -5,8 +5,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from eval.configs.compose import VERSION_BASE
-from eval.configs.presets import CONF
+from eval.config.compose import VERSION_BASE
+from eval.config.presets import CONF
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -24,9 +24,9 @@ def make_plan(config: "DictConfig") -> Any:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    from eval.configs.overrides import plain_message
-    from eval.configs.plugins import load_plugins
-    from eval.configs.targets import check_parts
+    from eval.config.overrides import plain_message
+    from eval.config.plugins import load_plugins
+    from eval.config.targets import check_parts
     from eval.running.plan import make_plan as plan
     from memsys.errors import ConfigError
 
@@ -72,8 +72,8 @@ def make_part(config: "DictConfig", name: str) -> Any:
     from hydra.utils import instantiate
     from omegaconf import OmegaConf
 
-    from eval.configs.field_types import misfits, wrong_types
-    from eval.configs.targets import check_part, check_targets
+    from eval.config.field_types import misfits, wrong_types
+    from eval.config.targets import check_part, check_targets
     from memsys.errors import ConfigError, MemsysError
 
     settings: Any = OmegaConf.to_container(config[name], resolve=True)
@@ -116,8 +116,8 @@ def with_host(config: "DictConfig") -> "DictConfig":
     from hydra.core.global_hydra import GlobalHydra
     from omegaconf import open_dict
 
-    from eval.cli.suggestions import did_you_mean
-    from eval.configs.choices import find, presets, settings_of
+    from eval.commands.suggestions import did_you_mean
+    from eval.config.choices import find, presets, settings_of
     from memsys.errors import ConfigError
 
     host = config.memory.get("host")
@@ -147,7 +147,7 @@ def with_prompts(config: "DictConfig") -> "DictConfig":
     """
     from omegaconf import OmegaConf, open_dict
 
-    from eval.configs.prompt_choice import wants_authors, with_authors_prompts
+    from eval.config.prompt_choice import wants_authors, with_authors_prompts
 
     if not wants_authors(config):
         return config

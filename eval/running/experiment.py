@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from eval.cli.terminal import announced, complain, console, say, stage
+from eval.commands.terminal import announced, complain, console, say, stage
 from eval.loaders.contract import LoadedData
-from eval.loaders.kinds import kind_of
+from eval.loaders.question_types import kind_of
 from eval.running.budgets import check_prices
 from eval.running.completeness import (
     check_prompt_files,
@@ -34,8 +34,8 @@ from eval.running.models import (
     paid_parts,
     run_meters,
 )
-from eval.running.needs import check_backbones, check_memory_has_model
 from eval.running.plan import EVALUATION, Plan, identity_of, run_path
+from eval.running.preflight import check_backbones, check_memory_has_model
 from eval.running.progress import DisplayState, LineProgress, TerminalProgress, make_progress
 from eval.running.recording import make_record, recordable, reference_records, updates_records
 from eval.running.runner import Runner, RunOutcome, RunResources
@@ -297,7 +297,7 @@ def score_and_show(plan: Plan, path: Path) -> None:
 
 def compare_runs(paths: Sequence[Path], out_dir: Path, answers: int = 0) -> None:
     """Print and write one table and plot over runs, and print this many questions with all answers."""
-    from eval.compare import ComparisonChoices, compare
+    from eval.results.compare import ComparisonChoices, compare
 
     with stage("comparing the runs"):
         compare(paths, out_dir, ComparisonChoices(answers=answers))

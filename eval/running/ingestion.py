@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from eval.running.clocks import Clock, ConversationClock
 from eval.running.progress import ProgressListener
 from eval.running.schedule import Schedule
+from eval.running.timing import Clock, ConversationClock
 from eval.runs.records import ConversationRecord
 from eval.runs.snapshots import Snapshot, Snapshots
 from memsys.llm.scope import CallScope, call_scope

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from eval.running.clocks import Clock
+from eval.running.timing import Clock
 from memsys.embedding.contract import Embedder, KeepsVectors, LoadsModel
 from memsys.protocol import DeclaresEmbedding, MemoryConfig
 

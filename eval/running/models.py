@@ -7,15 +7,15 @@ from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 
-from eval.cli.terminal import announced
+from eval.commands.terminal import announced
 from eval.running.backbones import Backbones, BackboneSelection, connect, make_engines
 from eval.running.budgets import PaidParts, RunMeters, make_meters
-from eval.running.clocks import LoadingEmbedder
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
 from eval.running.paid_embedding import PaidEmbedder
 from eval.running.plan import Plan
 from eval.running.progress import TrafficSince
 from eval.running.runner import RunResources
+from eval.running.timing import LoadingEmbedder
 from eval.runs.rundir import CallFolder, RunDirectory
 from memsys.embedding.contract import CutsIntoWindows, Embedder, KeepsVectors, LoadsModel, PaidPerToken
 from memsys.embedding.cut_texts import CutTextCounter

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.configs.former_constants import without_former_constants
-from eval.configs.prompt_choice import wants_authors
+from eval.config.former_constants import without_former_constants
+from eval.config.prompt_choice import wants_authors
 from eval.loaders.contract import DatasetConfig
 from eval.loaders.selection import category_numbers
 from eval.running.backbones import Serving, delegated_roles

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Protocol
 
-from eval.cli.counting import duration
-from eval.cli.terminal import console, say
-from eval.running.pace import AnsweringPace, Pace, WritingPace
+from eval.commands.counting import duration
+from eval.commands.terminal import console, say
+from eval.running.eta import AnsweringPace, Pace, WritingPace
 from memsys.repeating import RepeatedCall
 
 #: Seconds between two looks at the counters: a turn or question of many calls reports only at its end.

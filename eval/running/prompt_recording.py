@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from memsys.errors import RunDirectoryError
 from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.contract import LanguageModel, Reply, Role
-from memsys.llm.foreign import ForeignCall, complete
+from memsys.llm.passthrough import ForeignCall, complete
 
 
 class PromptRecordingModel:

@@ -4,8 +4,8 @@ An adversarial question is answered by choosing between two options, one of whic
 only gold a reader ever sees, and only where the config says ``adversarial_options``. Which option stands first comes
 from a hash of run seed and question id, so it is the same for every system.
 
-The kind of a question (:mod:`eval.loaders.kinds`) chooses the prompt; kinds that a reader does not name take its
-default. A reader that refuses a kind that is asked is stopped before any model is loaded.
+The kind of a question (:mod:`eval.loaders.question_types`) chooses the prompt; kinds that a reader does not name take
+its default. A reader that refuses a kind that is asked is stopped before any model is loaded.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,9 +14,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from eval.configs.answer_prompts import prompt_folder
-from eval.configs.presets import CONF, preset_names, read_settings
-from eval.loaders.kinds import ADVERSARIAL, BEFORE_KINDS, kind_of
+from eval.config.answer_prompts import prompt_folder
+from eval.config.presets import CONF, preset_names, read_settings
+from eval.loaders.question_types import ADVERSARIAL, BEFORE_KINDS, kind_of
 from eval.metrics.locomo import chosen_option
 from eval.metrics.text import as_text
 from memsys.errors import ConfigError

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eval.configs.plugins import plugin_versions
-from eval.configs.prompt_choice import prompt_rows
+from eval.config.plugins import plugin_versions
+from eval.config.prompt_choice import prompt_rows
 from eval.loaders.contract import LoadedData
-from eval.papers.departures import run_departures
+from eval.results.papers.departures import run_departures
 from eval.running.loading import embeds
 from eval.running.plan import Plan, without
 from eval.runs.memory_code import memory_code

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from eval.running.clocks import Clock, ConversationClock
 from eval.running.faults import AtWork
 from eval.running.ingestion import ConversationIngestion
 from eval.running.progress import ProgressListener
@@ -19,6 +18,7 @@ from eval.running.question_result import QuestionResult, answer_record, retrieva
 from eval.running.reader import Reader, own_answer
 from eval.running.schedule import Schedule
 from eval.running.settling import OF_ONE_QUESTION, Settling
+from eval.running.timing import Clock, ConversationClock
 from eval.running.unanswered import UNANSWERED
 from eval.runs.rundir import RunDirectory
 from eval.runs.snapshots import Snapshots

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval.cli.terminal import say
+from eval.commands.terminal import say
 from memsys.errors import BackboneUnusableError, ConfigError
 from memsys.llm.ledger import CallRecord
 from memsys.llm.outcomes import is_cut

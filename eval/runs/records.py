@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from eval.loaders.kinds import kind_of
+from eval.loaders.question_types import kind_of
 from memsys.llm.outcomes import Outcome, outcome_of
 from memsys.rows import RowError
 from memsys.vocabulary import Json, RankingName, check_rankings, check_shown
@@ -52,8 +52,8 @@ class AnswerRecord:
     the raw text was taken. ``options`` are the two choices of category 5 in the order shown, else empty.
     ``retrieve_seconds`` and ``answer_seconds`` are wall time of the two steps; ``measured`` is true when both were
     timed one at a time without the cache (latency mode, after warm-up), so that tables may use them. Times and tokens
-    are ``None`` in answers that somebody else recorded (:mod:`eval.recorded`) and did not time. ``reason`` says why
-    the reply is none where it is empty or malformed.
+    are ``None`` in answers that somebody else recorded (:mod:`eval.audit.recorded`) and did not time. ``reason`` says
+    why the reply is none where it is empty or malformed.
     """
 
     question_id: str
@@ -152,7 +152,7 @@ class ReferenceRecord:
     """Gold of one question, copied into the run so that scoring needs neither data set nor model.
 
     ``evidence_texts`` are the gold turns' plain texts, for substring matching; ``kind`` is what is asked
-    (:mod:`eval.loaders.kinds`), in rows of older versions derived from the category.
+    (:mod:`eval.loaders.question_types`), in rows of older versions derived from the category.
     """
 
     question_id: str

@@ -26,9 +26,9 @@ class RunRecord:
 
     ``identity`` is what must agree for a resume: resolved config without the fields that cannot change a result,
     data checksum, and model fingerprint. ``config`` is the whole resolved config. ``departures`` names where the memory
-    departs from its paper or release (:mod:`eval.papers.departures`); ``None`` where its system does not say.
+    departs from its paper or release (:mod:`eval.results.papers.departures`); ``None`` where its system does not say.
     ``prompt_sources`` says of each role whether its prompt is the authors', from which file and with which checksums,
-    or why not (:mod:`eval.configs.prompt_choice`); ``None`` where all wording is ours.
+    or why not (:mod:`eval.config.prompt_choice`); ``None`` where all wording is ours.
     """
 
     run_id: str
@@ -54,7 +54,7 @@ class RunRecord:
     counts: dict[str, Json] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     departures: list[dict[str, Json]] | None = None
-    #: where the answers come from, if they were recorded elsewhere (:mod:`eval.recorded.importing`)
+    #: where the answers come from, if they were recorded elsewhere (:mod:`eval.audit.recorded.importing`)
     recorded: dict[str, Json] | None = None
     prompt_sources: list[dict[str, Json]] | None = None
     #: seconds that loading took, by part (``backbone``, ``embedder``), in the process that wrote this last

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import fsum, sqrt
 from statistics import median
 
-from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.scoring.protocols import Adversarial, Averaging, Protocol, Weighting
 from eval.scoring.rows import ScoreRow

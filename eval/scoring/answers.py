@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval.loaders.kinds import ADVERSARIAL, LIST
+from eval.loaders.question_types import ADVERSARIAL, LIST
 from eval.metrics.locomo import CATEGORY_5, abstains, chosen_option, is_trapped
 from eval.metrics.metric import Metric
 from eval.metrics.ordering import ORDERED_ITEMS, order_scores
@@ -43,7 +43,7 @@ def score_answer(
         prediction: the reader's answer.
         answers: reference answers, alternatives of each other; of a question for a list its parts. Not empty.
         category: the question's category.
-        kind: what is asked (:mod:`eval.loaders.kinds`).
+        kind: what is asked (:mod:`eval.loaders.question_types`).
 
     Raises:
         ScoringError: the metric returned something that is no score.

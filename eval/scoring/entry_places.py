@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eval.configs.presets import read_settings
+from eval.config.presets import read_settings
 from memsys.departures import system_of
 from memsys.errors import ConfigError
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from eval.configs.presets import CONF, find_preset, make_preset, preset_names
-from eval.loaders.kinds import ADVERSARIAL
+from eval.config.presets import CONF, find_preset, make_preset, preset_names
+from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.registry import find_metric
 from memsys.errors import ConfigError
 

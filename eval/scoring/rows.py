@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eval.loaders.kinds import kind_of
+from eval.loaders.question_types import kind_of
 from eval.metrics.evidence import SubstringMatching
 from eval.metrics.registry import select_metrics
 from eval.runs.manifest import DERIVED
@@ -99,7 +99,8 @@ def is_verdict(metric: str) -> bool:
 class ScoreRow:
     """All scores of one question; ``None`` where there is nothing to score.
 
-    ``kind`` is what is asked (:mod:`eval.loaders.kinds`); in rows of older versions it is derived from the category.
+    ``kind`` is what is asked (:mod:`eval.loaders.question_types`); in rows of older versions it is derived from the
+    category.
     Older versions called ``staleness`` what is ``staleness_of_question`` now; their rows say nothing of the other one.
     """
 

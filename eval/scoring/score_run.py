@@ -199,7 +199,7 @@ def _load(run_dir: Path) -> tuple[list[_Item], dict[str, Json]]:
 
 def _corrections(run_dir: Path) -> Mapping[str, str]:
     """Corrected gold answers by question id, for runs on the published LoCoMo where the file with them is at hand."""
+    from eval.audit.recorded.labels import corrected_answers
     from eval.loaders.locomo import LOCOMO
-    from eval.recorded.labels import corrected_answers
 
     return (corrected_answers() or {}) if data_sha256(run_dir) == LOCOMO.files[0].sha256 else {}

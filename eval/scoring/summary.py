@@ -9,7 +9,7 @@ blocks hold); ``memory`` (sizes and statistics over conversations); ``storage`` 
 their snapshots, see :func:`eval.scoring.storage.storage`); ``trace`` (retrieval diagnostics over questions);
 ``cut_texts`` (texts that an embedder or BERTScore's model read in part, where there are any);
 ``judges`` (what judges said, and how they did on answers whose grade is known). ``calls``, ``cost`` and ``memory`` are
-null for answers that were recorded elsewhere (:mod:`eval.recorded`).
+null for answers that were recorded elsewhere (:mod:`eval.audit.recorded`).
 """
 
 from collections import Counter
@@ -17,14 +17,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.analysis.evidence_density import evidence_density
 from eval.judge.report import judge_summary
 from eval.judge.store import load_judged
-from eval.loaders.kinds import ADVERSARIAL
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
+from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
 from eval.metrics.registry import find_metric
 from eval.metrics.updates import UPDATE_METRICS
+from eval.results.analysis.evidence_density import evidence_density
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, RetrievalRecord
@@ -199,7 +199,7 @@ def _evidence(rows: Sequence[ScoreRow]) -> Json:
 
 
 def _analysis(run_dir: Path, retrievals: Mapping[str, RetrievalRecord]) -> Json:
-    """Figures of xMemory's tables 3 and 5; ``eval.analysis.xmemory_structure`` has more."""
+    """Figures of xMemory's tables 3 and 5; ``eval.results.analysis.xmemory_structure`` has more."""
     density = evidence_density(load_references(run_dir), retrievals)
     cover = density["coverage"]
     return {

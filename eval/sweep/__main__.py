@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.cli.commands import EXIT_INCOMPLETE, explains_errors, program, start
-from eval.cli.places import RESULTS, check_folder
-from eval.cli.terminal import console, say, stage
+from eval.commands.commands import EXIT_INCOMPLETE, explains_errors, program, start
+from eval.commands.places import RESULTS, check_folder
+from eval.commands.terminal import console, say, stage
 from memsys.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_intermixed_args(arguments)
     if options.command == "check":
         return check(options.overrides)
-    from eval.configs.overrides import report_repeated
+    from eval.config.overrides import report_repeated
     from eval.sweep.cells import Composer
 
     if options.out is not None and options.command != "collect":

@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.cli.terminal import stage
-from eval.configs.compose import compose, config_loader, without_hydra
-from eval.configs.overrides import check_command_line, explained
+from eval.commands.terminal import stage
+from eval.config.compose import compose, config_loader, without_hydra
+from eval.config.overrides import check_command_line, explained
 from eval.loaders.contract import LoadedData
 from eval.running.backbones import server_group
 from eval.running.composed import make_plan

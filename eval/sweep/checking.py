@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.cli.folding import Column, show_folded
-from eval.cli.terminal import console
+from eval.commands.terminal import console
+from eval.commands.terminal_tables import Column, show_folded
+from eval.results.tables.stored import Skipped, read_run
 from eval.running.composed import make_part
 from eval.runs.folders import find_run_folders
 from eval.sweep.calls import memory_calls, reader_calls, shape_of_counts
 from eval.sweep.cells import Composer
-from eval.tables.stored import Skipped, read_run
 from memsys.call_model import ExpectedCalls
 from memsys.prompt_packs.local import how_to_fetch, is_present, is_reference, parse_reference
 

@@ -11,7 +11,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
-from eval.cli.commands import EXIT_INCOMPLETE, one_message
+from eval.commands.commands import EXIT_INCOMPLETE, one_message
 from eval.sweep.numbering import expect_cells, sweep_jobs
 
 

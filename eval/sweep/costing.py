@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eval.cli.terminal import stage
+from eval.commands.terminal import stage
 from eval.loaders.shapes import shape_of
 from eval.sweep.calls import memory_calls, reader_calls
 from eval.sweep.cells import Sweep, SweepCell

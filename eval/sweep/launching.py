@@ -4,10 +4,10 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval.cli.terminal import complain, say
+from eval.commands.terminal import complain, say
 from eval.sweep.cells import Composer, SweepCell
+from eval.sweep.job_status import read_submission
 from eval.sweep.status import cell_status
-from eval.sweep.tickets import read_submission
 from memsys.errors import ConfigError
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
 from memsys.llm.engines.vllm import VllmEngineConfig

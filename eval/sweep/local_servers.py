@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from eval.cli.terminal import say
+from eval.commands.terminal import say
 from eval.serve import log_folder
 from eval.sweep.launching import LaunchGroup
 from memsys.llm.engines.process import GuardedProcess

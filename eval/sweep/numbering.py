@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from eval.cli.counting import duration
+from eval.commands.counting import duration
 
 if TYPE_CHECKING:
     from hydra.core.config_loader import ConfigLoader

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from eval.cli.folding import Column, show_folded
-from eval.cli.terminal import console, say
+from eval.commands.terminal import console, say
+from eval.commands.terminal_tables import Column, show_folded
 from eval.sweep.costing import CellCost, CostTotals, SweepPlan
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from eval.cli.folding import Column, show_folded
-from eval.cli.terminal import complain, console, say
+from eval.commands.terminal import complain, console, say
+from eval.commands.terminal_tables import Column, show_folded
 from eval.sweep.status import CellStatus, counted
 
 _COLOURS = {"done": "green", "running": "cyan", "failed": "bold red", "stopped": "yellow"}

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.cli.commands import start
+from eval.commands.commands import start
 from eval.runs.files import write_json
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.engines.registry import Registry

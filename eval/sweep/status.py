@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from eval.cli.terminal import complain
+from eval.commands.terminal import complain
 from eval.runs.files import rows_done
 from eval.runs.run_json import read_record
 from eval.sweep.cells import Sweep, SweepCell
-from eval.sweep.servers import queued_jobs
-from eval.sweep.tickets import (
+from eval.sweep.job_status import (
     Submission,
     Ticket,
     is_own_submission,
@@ -19,6 +18,7 @@ from eval.sweep.tickets import (
     read_ticket,
     submitted_since,
 )
+from eval.sweep.servers import queued_jobs
 from memsys.errors import MemsysError
 
 #: ``done``: complete. ``running``: gives signs of life. ``failed``: ended with a reason; a new start takes it up again.

@@ -1,7 +1,7 @@
 """Choices of ``conf/`` that are no file of that name: variants, names of presets, old names, ``EXPERIMENT_BACKBONE``.
 
 Its files are read here as well, each once for all configurations that a process composes. Hydra finds this package by
-itself, here as after ``pip install``. See :mod:`eval.configs.choices`.
+itself, here as after ``pip install``. See :mod:`eval.config.choices`.
 """
 
 import sys
@@ -20,8 +20,8 @@ from omegaconf._utils import get_yaml_loader
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
-from eval.configs.choices import GLOBAL_GROUPS, aliases, experiment_on_backbone, find, presets
-from eval.configs.presets import VARIANTS
+from eval.config.choices import GLOBAL_GROUPS, aliases, experiment_on_backbone, find, presets
+from eval.config.presets import VARIANTS
 
 _PROVIDER = "memsys-choices"
 _SCHEME, _FILES = "memsys", "memsys-file"

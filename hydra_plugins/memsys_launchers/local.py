@@ -20,7 +20,7 @@ class MemsysJoblibLauncher(JoblibLauncher):  # type: ignore[misc]
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Run a batch; SIGTERM ends it as Ctrl-C does."""
-        from eval.cli.commands import terminated_as_interrupted
+        from eval.commands.commands import terminated_as_interrupted
         from eval.sweep.launching import all_cells, open_cells, portions, returned
         from eval.sweep.local_servers import local_servers
 

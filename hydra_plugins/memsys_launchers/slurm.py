@@ -26,7 +26,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Submit a batch and wait for it, or not (``wait=false``)."""
-        from eval.cli.terminal import complain, console
+        from eval.commands.terminal import complain, console
         from eval.sweep.launching import returned
         from memsys.errors import MemsysError
 
@@ -53,7 +53,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
 
     def _submit(self, portion: Any, first: int) -> list[str]:
         """Submit a portion's servers, if it has any, then its cells; returns the numbers of the cells' jobs."""
-        from eval.cli.terminal import console
+        from eval.commands.terminal import console
         from eval.sweep.servers import make_executor, submit
 
         parameters = self._parameters("cells" if portion.shared or not portion.gpus else "servers", portion.gpus)
@@ -83,8 +83,8 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
         return [str(job.job_id) for job in jobs]
 
     def _note(self, cell: Any, job: Any) -> None:
-        from eval.cli.terminal import console
-        from eval.sweep.tickets import Submission, write_submission
+        from eval.commands.terminal import console
+        from eval.sweep.job_status import Submission, write_submission
 
         write_submission(cell.folder, cell.key, Submission(str(job.job_id), str(job.paths.stderr)))
         console().print(f"job {job.job_id}: {cell.label}", highlight=False, markup=False, soft_wrap=True)
@@ -115,7 +115,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
         return parameters
 
     def _wait(self, jobs: set[str]) -> None:
-        from eval.cli.terminal import console
+        from eval.commands.terminal import console
         from eval.sweep.servers import queued_jobs
         from memsys.errors import MemsysError
 

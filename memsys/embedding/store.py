@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from memsys.assets.checksums import remembered_sha256
 from memsys.embedding.contract import Vectors
 from memsys.extras import installed_version
-from memsys.segments import segment_name
+from memsys.unique_names import segment_name
 
 _log = logging.getLogger(__name__)
 

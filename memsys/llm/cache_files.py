@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from memsys.errors import MemsysError
 from memsys.llm.cache_rows import key_of_row, read_row, written_row
-from memsys.segments import segment_name
+from memsys.unique_names import segment_name
 from memsys.vocabulary import Completion
 
 logger = logging.getLogger(__name__)

@@ -16,10 +16,10 @@ from memsys.llm.budget import SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Reply, Role
-from memsys.llm.foreign import ForeignCall, foreign_request, foreign_role
 from memsys.llm.ledger import CallRecord
 from memsys.llm.limiter import Limiter
 from memsys.llm.outcomes import is_withheld
+from memsys.llm.passthrough import ForeignCall, foreign_request, foreign_role
 from memsys.llm.refusals import (
     ContextLengthError,
     PromptWithheldError,

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.contract import LanguageModel, Reply, Role
-from memsys.llm.foreign import ForeignCall, complete
+from memsys.llm.passthrough import ForeignCall, complete
 
 
 class DelegatingModel:

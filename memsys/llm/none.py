@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role
-from memsys.llm.foreign import ForeignCall
+from memsys.llm.passthrough import ForeignCall
 
 _MODEL_FREE = "a memory that retrieves without a model (rag, bm25_turn, hybrid_turn)"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.contract import LanguageModel, Reply, Role
-from memsys.llm.foreign import ForeignCall, complete
+from memsys.llm.passthrough import ForeignCall, complete
 from memsys.vocabulary import Completion, Json
 
 #: What is counted for each role. ``calls`` are questions asked: the run's ledger books each attempt.

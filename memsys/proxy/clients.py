@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from memsys.errors import MemsysError
 from memsys.llm.attempt import CompletedAttempt
-from memsys.llm.foreign import ForeignCall
+from memsys.llm.passthrough import ForeignCall
 from memsys.llm.scope import Phase
 from memsys.proxy.requests import CompletionRequest
 

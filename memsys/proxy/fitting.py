@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from memsys.llm.foreign import CompletesCalls
+from memsys.llm.passthrough import CompletesCalls
 from memsys.proxy.requests import CompletionRequest
 
 #: Tokens that a template may add to what is counted: a system prompt of its own and the beginning of the reply, the

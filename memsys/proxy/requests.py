@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memsys.errors import quoted
-from memsys.llm.foreign import ForeignCall
+from memsys.llm.passthrough import ForeignCall
 from memsys.llm.structured import clean
 from memsys.proxy.errors import RefusedRequestError
 from memsys.proxy.fields import (

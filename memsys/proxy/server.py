@@ -17,7 +17,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError, MemsysError
-from memsys.llm.foreign import CompletesCalls
+from memsys.llm.passthrough import CompletesCalls
 from memsys.llm.scope import CallScope, Phase, call_scope
 from memsys.llm.structured import clean
 from memsys.proxy.clients import AskedReply, ProxyClient, ProxyClients, ProxyScope
@@ -234,7 +234,7 @@ class ProxyServer:
         except web.HTTPRequestEntityTooLarge as error:
             raise RefusedRequestError(
                 f"the request's body is larger than {self._settings.max_body_mb:g} MB, the limit; send less, or raise "
-                "max_body_mb (in eval/proxy/proxy.yaml, for a package memory.proxy.max_body_mb)",
+                "max_body_mb (in eval/running/proxy/proxy.yaml, for a package memory.proxy.max_body_mb)",
                 status=413,
             ) from error
         return read_object(data)

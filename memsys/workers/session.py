@@ -17,7 +17,7 @@ from memsys.embedding.wrapping import WrappedEmbedder
 from memsys.errors import WorkerError
 from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.contract import LanguageModel
-from memsys.llm.foreign import ForeignCall, complete
+from memsys.llm.passthrough import ForeignCall, complete
 from memsys.llm.refusals import RequestRefusedError
 from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import Parts

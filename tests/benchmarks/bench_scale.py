@@ -12,7 +12,8 @@ Run: ``python tests/benchmarks/bench_scale.py [--sizes 1000 10000 100000] [--mil
 ``--dataset locomo`` takes that data set's turns instead of drawn words, over and over until there are enough.
 ``--index ivf`` measures with another dense index than the exact one, ``--lists`` and ``--probes`` with other cells.
 ``--csv`` keeps every measurement in ``results/scale/systems.csv`` as it comes, in place of an older one of the same
-system, index, texts and size; of that file ``python -m eval.plots.scale`` makes the tables of ``docs/scale.md`` and
+system, index, texts and size; of that file ``python -m eval.results.figures.scale`` makes the tables of
+``docs/scale.md`` and
 their figure. A system that takes more than ``--seconds`` of the processor for a size, stand-ins for backbone and
 embedder included, is stopped there, a retrieval is measured among what is stored, and larger sizes are not tried.
 """
@@ -37,8 +38,8 @@ from typing import get_args
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from eval.configs.choices import presets  # noqa: E402
-from eval.plots.scale import MILLION, READ_GOAL_MS, SYSTEMS, WRITE_GOAL_MS, ScalePoint, keep  # noqa: E402
+from eval.config.choices import presets  # noqa: E402
+from eval.results.figures.scale import MILLION, READ_GOAL_MS, SYSTEMS, WRITE_GOAL_MS, ScalePoint, keep  # noqa: E402
 from memsys.embedding.contract import Vectors  # noqa: E402
 from memsys.embedding.hashing import HashingEmbedder  # noqa: E402
 from memsys.errors import AssetError  # noqa: E402
@@ -95,7 +96,7 @@ class TimedEmbedder(HashingEmbedder):
 
 @dataclass(frozen=True)
 class Costs:
-    """What was measured of one system at one size: see :class:`eval.plots.scale.ScalePoint`."""
+    """What was measured of one system at one size: see :class:`eval.results.figures.scale.ScalePoint`."""
 
     turns_a_write: float = 0.0
     turn_ms: float = 0.0

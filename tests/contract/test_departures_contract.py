@@ -2,9 +2,9 @@
 
 import pytest
 
-from eval.configs import choices
-from eval.papers.departures import checked, load_departures, systems
-from eval.tables.variants import MEMORY, default_settings
+from eval.config import choices
+from eval.results.papers.departures import checked, load_departures, systems
+from eval.results.tables.variants import MEMORY, default_settings
 from memsys.departures import ALL, read_departures
 
 SYSTEMS = systems()

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.papers.departures import systems
-from eval.papers.expectations import FILE, method_counts
+from eval.results.papers.departures import systems
+from eval.results.papers.expectations import FILE, method_counts
 from eval.scoring.entry_places import entry_places
 from eval.scoring.memory_statistics import numbers_by_path
 from eval.scoring.storage import read_entries

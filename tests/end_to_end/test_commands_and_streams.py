@@ -60,7 +60,7 @@ def test_there_are_commands_and_each_starts_by_the_wrapper() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_ctrl_c_while_a_command_is_imported_is_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / "sitecustomize.py").write_text(SITECUSTOMIZE)
-    code, _, errors = run([name, "--help"], PYTHONPATH=str(tmp_path), INTERRUPT_AT="eval.cli.commands")
+    code, _, errors = run([name, "--help"], PYTHONPATH=str(tmp_path), INTERRUPT_AT="eval.commands.commands")
     assert (code, errors) == (130, "error: interrupted\n")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval.configs.presets import CONF
+from eval.config.presets import CONF
 from memsys.credentials import MASK, bearer, redacted, without_secrets
 from memsys.errors import ConfigError, MemsysError
 from tests.support.stub_process import attached, stub_server
@@ -177,7 +177,7 @@ def test_hashes_do_not_depend_on_the_key() -> None:
 
 
 def test_a_ticket_holds_no_key(tmp_path: Path) -> None:
-    from eval.sweep.tickets import TicketWriter
+    from eval.sweep.job_status import TicketWriter
 
     with pytest.raises(MemsysError), TicketWriter(tmp_path, "cell", [f"urls=[http://u:{KEY}@h]"]):
         raise ConfigError(f"http://u:{KEY}@h does not answer")
@@ -206,7 +206,7 @@ def test_a_key_in_a_file_of_a_sweep_is_refused_before_it_is_recorded(tmp_path: P
 
 def test_tracebacks_and_logs_hold_no_key() -> None:
     code = (
-        "import logging, os\nfrom eval.cli.commands import start\n"
+        "import logging, os\nfrom eval.commands.commands import start\n"
         "def main():\n"
         "    try:\n        raise ValueError('http://u:' + os.environ['X_KEY'] + '@h')\n"
         "    except ValueError:\n        logging.exception('lost')\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.funnel.results_page import BEGIN, PAGE, with_tables
+from eval.results.evidence.results_page import BEGIN, PAGE, with_tables
 from memsys.errors import ConfigError
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from jinja2 import Template as JinjaTemplate
 
-from eval.configs.choices import presets
-from eval.configs.prompt_choice import MissingPromptsError, prompt_rows
+from eval.config.choices import presets
+from eval.config.prompt_choice import MissingPromptsError, prompt_rows
 from eval.running.composed import compose_plan
 from memsys.assets.paths import ROOT
 from memsys.llm.roles import make_role

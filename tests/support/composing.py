@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from eval.configs.choices import presets, settings_of
+from eval.config.choices import presets, settings_of
 from eval.running.composed import with_host
 from memsys.embedding.contract import Embedder
 from memsys.protocol import MemoryConfig, MemorySystem, Parts

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.runs.identity import identity_hash
 from eval.runs.records import (
     SCHEMA_VERSION,
@@ -19,7 +20,6 @@ from eval.runs.row_checksums import CHECKSUM
 from eval.runs.run_json import RunRecord
 from eval.runs.signing import sign_folder
 from eval.scoring.rows import checksums
-from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.llm.ledger import CallRecord
 from memsys.seeding import generator
 

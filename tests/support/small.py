@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from baselines.lightmem.attention import TokenAttention
-from eval.configs.presets import read_settings
+from eval.config.presets import read_settings
 from memsys.departures import system_of
 from memsys.protocol import MemoryConfig
 from tests.support.composing import composed, memory_config

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from eval.funnel.report import quality_groups
-from eval.funnel.systems import FORMATS, SystemLine, UnitCosts, system_lines
-from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.question_types import ADVERSARIAL
+from eval.results.evidence.report import quality_groups
+from eval.results.evidence.systems import FORMATS, SystemLine, UnitCosts, system_lines
+from eval.results.tables.stored import StoredRun
 from eval.scoring.rows import ScoreRow
-from eval.tables.stored import StoredRun
 
 PREPARE = {"calls": 20, "prompt_tokens": 4000, "completion_tokens": 600}
 WRITE = {"calls": 10, "prompt_tokens": 900, "completion_tokens": 500}

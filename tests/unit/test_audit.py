@@ -11,19 +11,19 @@ from scipy import stats
 
 from eval.audit.config import AuditConfig, load_config
 from eval.audit.field import Row, headlines, leaderboard, renamed, rerun_only, stored_leaderboard
+from eval.audit.labels import F1_NAMES, SECTIONS
 from eval.audit.measured import with_measured_judges
 from eval.audit.page import board, page
 from eval.audit.pairs import paired_tests
 from eval.audit.people import Labelled, agreement, best_threshold, length_bias
 from eval.audit.readings import RunReading, estimate
+from eval.audit.recorded.catalogue import CatalogueEntry, PrintedScore, find_entry, recorded_folder
 from eval.audit.scores import AnsweredQuestion, ScoredRun, score_all, score_entry
 from eval.audit.stored import stored_tables
-from eval.audit.wording import F1_NAMES, SECTIONS
 from eval.audit.write import _csv, leaderboard_latex, write_all, write_page
-from eval.recorded.catalogue import CatalogueEntry, PrintedScore, find_entry, recorded_folder
+from eval.results.tables.latex_size import TEXT_WIDTH, table_width
 from eval.scoring.labels import under
 from eval.scoring.rows import ScoreRow
-from eval.tables.latex_size import TEXT_WIDTH, table_width
 from memsys.errors import ConfigError, DataError, ScoringError
 
 ENTRY = CatalogueEntry("made", "a/b", "0" * 40, "MIT", {"a.json": "0" * 64}, "mem0_eval")

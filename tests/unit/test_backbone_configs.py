@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eval.configs.choices import presets
+from eval.config.choices import presets
 from memsys.llm.backbone import BackboneConfig
 from memsys.llm.engines.openai import OpenAIEngineConfig
 from memsys.llm.engines.vllm import VllmEngineConfig

@@ -8,8 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from eval.audit.page import findings
-from eval.compare.formats import render_markdown
-from eval.compare.model import make_report
 from eval.judge.__main__ import main, make_plan
 from eval.judge.gold import gold_by_rubrics, measure_by_rubrics
 from eval.judge.judging import JudgedItem
@@ -27,11 +25,13 @@ from eval.judge.people import (
 from eval.judge.store import AnswerVerdict
 from eval.report.config import load_config as load_page_config
 from eval.report.scores import metric_list, run_scores
+from eval.results.compare.formats import render_markdown
+from eval.results.compare.model import make_report
+from eval.results.tables.judges import without_unmeasured
 from eval.scoring.aggregate import Mean
 from eval.scoring.beam import beam_scores, meaning, title
 from eval.scoring.protocols import load_protocol
 from eval.scoring.rows import ScoreRow
-from eval.tables.judges import without_unmeasured
 from memsys.errors import ConfigError
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 from tests.support.fake_run import FakeRun, rewrite, stored

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from eval.compare.model import make_report
-from eval.compare.rows import system_rows
-from eval.configs.choices import CONF, find
-from eval.configs.prices import FILE, EmbeddingPrice, Price, dates_of, load_embedding_prices, load_prices
+from eval.config.choices import CONF, find
+from eval.config.prices import FILE, EmbeddingPrice, Price, dates_of, load_embedding_prices, load_prices
+from eval.results.compare.model import make_report
+from eval.results.compare.rows import system_rows
+from eval.results.tables.stored import Skipped, read_run
 from eval.run import run_one
 from eval.running import budgets
 from eval.running.budgets import check_prices, make_meters
@@ -26,7 +27,6 @@ from eval.runs.files import read_json_lines
 from eval.runs.rundir import CALLS, REPEATED_CALLS, RunDirectory
 from eval.runs.stored import load_answers, load_calls
 from eval.scoring.protocols import load_protocol
-from eval.tables.stored import Skipped, read_run
 from memsys.errors import BudgetSpentError, ConfigError
 from memsys.llm.bounded import INLINE_CHARS
 from memsys.llm.budget import Budget

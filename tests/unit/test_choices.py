@@ -8,8 +8,8 @@ import yaml
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.utils import create_config_search_path
 
-from eval.configs.choices import aliases, current_name, find, presets, settings_of
-from eval.configs.compose import compose
+from eval.config.choices import aliases, current_name, find, presets, settings_of
+from eval.config.compose import compose
 from eval.running.plan import identity_of, run_path
 from eval.runs.identity import identity_hash
 from memsys.errors import ConfigError

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.configs.choices import presets
+from eval.config.choices import presets
 from eval.runs.snapshot import load_snapshot, save_snapshot
 from memsys.clag.centroids import Centroids
 from memsys.clag.cluster import frequent_tags, provisional_summary

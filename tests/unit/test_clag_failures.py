@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from eval.analysis import clag_failures
-from eval.analysis.clag_failure_rules import (
+from eval.commands.commands import EXIT_ERROR
+from eval.results.analysis import clag_failures
+from eval.results.analysis.clag_failure_rules import (
     RESIDUAL,
     RULES,
     Case,
@@ -18,8 +19,7 @@ from eval.analysis.clag_failure_rules import (
     pattern,
     place,
 )
-from eval.analysis.clag_failures import label_failures, load_config, main
-from eval.cli.commands import EXIT_ERROR
+from eval.results.analysis.clag_failures import label_failures, load_config, main
 from eval.runs.records import AnswerRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring.rows import ScoringConfig
 from eval.scoring.score_run import score_run

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from eval.__main__ import listing
-from eval.cli.catalogue import Command, commands, find_command
-from eval.cli.commands import program
-from eval.recorded.shapes import _SYNONYMS
+from eval.audit.recorded.shapes import _SYNONYMS
+from eval.commands.catalogue import Command, commands, find_command
+from eval.commands.commands import program
 from memsys.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,29 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli.terminal import console
-from eval.compare import ComparisonChoices, compare
-from eval.compare.__main__ import main
-from eval.compare.answers import NamedRun, show_answers
-from eval.compare.baseline import choose_baseline
-from eval.compare.columns import ComparisonColumn
-from eval.compare.formats import render_csv, render_latex, render_markdown
-from eval.compare.model import make_report
-from eval.compare.pairs import compare_with
-from eval.compare.rows import cost_estimates, graded_columns, labels, system_rows
-from eval.compare.seeds import Repeats, group_repeats
-from eval.compare.terminal import short_names, show
+from eval.commands.terminal import console
+from eval.compare import main
 from eval.export import export_run
 from eval.metrics.sessions import SESSION_METRICS
+from eval.results.compare import ComparisonChoices, compare
+from eval.results.compare.answers import NamedRun, show_answers
+from eval.results.compare.baseline import choose_baseline
+from eval.results.compare.columns import ComparisonColumn
+from eval.results.compare.formats import render_csv, render_latex, render_markdown
+from eval.results.compare.model import make_report
+from eval.results.compare.pairs import compare_with
+from eval.results.compare.rows import cost_estimates, graded_columns, labels, system_rows
+from eval.results.compare.seeds import Repeats, group_repeats
+from eval.results.compare.terminal import short_names, show
+from eval.results.tables.comparability import differing_parts
+from eval.results.tables.judges import JudgeGroup
+from eval.results.tables.pairs import paired_differences
+from eval.results.tables.stored import Skipped, StoredRun, read_run
+from eval.results.tables.text import p_text
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol
 from eval.scoring.rows import ScoreRow
-from eval.tables.judges import JudgeGroup
-from eval.tables.pairs import paired_differences
-from eval.tables.stored import Skipped, StoredRun, read_run
-from eval.tables.terms import differing_parts
-from eval.tables.text import p_text
 from memsys.errors import RunDirectoryError
 from tests.support.fake_run import EVIDENCE, FakeRun, rewrite
 
@@ -581,7 +581,7 @@ def test_seeds_that_different_judges_graded_have_no_mean_verdict(monkeypatch: py
 
     def metrics(*groups: Sequence[str]) -> Mapping[str, float | None]:
         judges = [JudgeGroup("judge_a_m", "a", frozenset(runs)) for runs in groups]
-        monkeypatch.setattr("eval.compare.seeds.judge_groups", lambda runs: judges)
+        monkeypatch.setattr("eval.results.compare.seeds.judge_groups", lambda runs: judges)
         (system,) = group_repeats([graded("r0", 0), graded("r1", 1)])
         return system.averaged.rows[0].metrics
 

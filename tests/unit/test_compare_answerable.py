@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from eval.compare.formats import render_csv, render_latex, render_markdown
-from eval.compare.model import Report, make_report
-from eval.compare.terminal import show
+from eval.results.compare.formats import render_csv, render_latex, render_markdown
+from eval.results.compare.model import Report, make_report
+from eval.results.compare.terminal import show
+from eval.results.tables.pairs import Pair
+from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol
-from eval.tables.pairs import Pair
-from eval.tables.stored import Skipped, StoredRun, read_run
 from tests.support.fake_run import FakeRun
 
 CLAG = load_protocol("clag")

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli.folding import Column, folded, show_folded
-from eval.cli.safe_console import SafeConsole
-from eval.cli.terminal import console
-from eval.compare import terminal as compare_terminal
-from eval.compare.conclusion import conclusion
-from eval.compare.formats import render_csv, render_markdown
-from eval.compare.model import Report, cell, make_report
-from eval.compare.report import compare
+from eval.commands.safe_console import SafeConsole
+from eval.commands.terminal import console
+from eval.commands.terminal_tables import Column, folded, show_folded
+from eval.results.compare import terminal as compare_terminal
+from eval.results.compare.conclusion import conclusion
+from eval.results.compare.formats import render_csv, render_markdown
+from eval.results.compare.model import Report, cell, make_report
+from eval.results.compare.report import compare
+from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.runs.folders import SUMMARIES, find_run_folders
 from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol
-from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import ConfigError, RunDirectoryError
 from tests.support.fake_run import EVIDENCE, FakeRun, rewrite
 from tests.support.fake_run import stored as read

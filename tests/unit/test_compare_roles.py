@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from eval.compare.roles import FORMATS, RoleCalls, role_calls, role_groups
+from eval.results.compare.roles import FORMATS, RoleCalls, role_calls, role_groups
+from eval.results.tables.stored import StoredRun
 from eval.scoring.rows import ScoreRow
-from eval.tables.stored import StoredRun
 
 ANALYSE = {
     "calls": 20, "cache_hits": 5, "prompt_tokens": 4000, "completion_tokens": 600, "malformed": 1, "second_attempts": 1,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.cli.counting import counted
+from eval.commands.counting import counted
 
 
 def test_a_log_has_the_beginning_a_line_every_fifteen_seconds_and_the_end(capsys: pytest.CaptureFixture[str]) -> None:

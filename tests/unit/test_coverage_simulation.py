@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from eval.analysis.coverage import OUT, SIZES, simulate
-from eval.analysis.coverage import main as write_coverage
-from eval.analysis.design import OUT as DESIGN
-from eval.analysis.design import main as write_design
+from eval.results.analysis.coverage import OUT, SIZES, simulate
+from eval.results.analysis.coverage import main as write_coverage
+from eval.results.analysis.design import OUT as DESIGN
+from eval.results.analysis.design import main as write_design
 
 
 def test_cluster_t_covers_better_than_the_percentile_bootstrap() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eval.export import export_run
-from eval.papers.departures import checked, load_departures, render_departures, run_departures, systems
+from eval.results.papers.departures import checked, load_departures, render_departures, run_departures, systems
 from eval.runs.exports import read_export
 from memsys.departures import Departure, read_departures, system_of
 from memsys.errors import ConfigError
@@ -165,7 +165,7 @@ def test_a_gate_names_its_hosts_departures_too(monkeypatch: pytest.MonkeyPatch, 
     own = written(tmp_path, {"id": "gate_only", "presets": ["gated"]})
     real = system_of
     monkeypatch.setattr(
-        "eval.papers.departures.system_of", lambda target: ("gate", own) if "gate" in target else real(target)
+        "eval.results.papers.departures.system_of", lambda target: ("gate", own) if "gate" in target else real(target)
     )
     found = [one["id"] for one in run_departures(gate) or []]
     assert found[0] == "gate_only"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.running.clocks import LoadingEmbedder
 from eval.running.paid_embedding import PaidEmbedder
+from eval.running.timing import LoadingEmbedder
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.embedding.windows import WordPieceWindows, cut_between_words, cut_by_chars, embed_whole, windows_of
 from memsys.embedding.wrapping import WrappedEmbedder

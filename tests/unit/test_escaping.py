@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.cli import escaping
-from eval.cli.safe_console import SafeConsole
+from eval.commands import escaping
+from eval.commands.safe_console import SafeConsole
 
 HOSTILE = (
     "\x1b[31mred", "\x1b]0;title\x07", "\x9b31m", "a\rb", "\u202egnp.exe", "\ud800", "<script>alert(1)</script>",

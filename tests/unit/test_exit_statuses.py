@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_STATUSES
+from eval.commands.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_STATUSES
 from eval.run import compose_and_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +21,7 @@ WITH_HYDRA = {"eval.run", "eval.__main__"}
 
 
 def test_all_commands_are_known() -> None:
-    assert {"eval.run", "eval.score", "eval.export", "eval.compare.__main__", "eval.sweep.__main__"} <= set(COMMANDS)
+    assert {"eval.run", "eval.score", "eval.export", "eval.compare", "eval.sweep.__main__"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in WITH_HYDRA])
@@ -39,11 +39,11 @@ def test_an_unknown_option_is_an_error_everywhere(name: str, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("name", "arguments", "least"),
     [
-        ("eval.compare.__main__", ["--answers", "-1", "run"], 0),
-        ("eval.explain.__main__", ["--worst=-2", "3", "rag", "F1"], 0),
+        ("eval.compare", ["--answers", "-1", "run"], 0),
+        ("eval.explain", ["--worst=-2", "3", "rag", "F1"], 0),
         ("eval.score", ["--bertscore-layers", "0", "run"], 1),
         ("eval.audit.__main__", ["--workers", "0"], 1),
-        ("eval.analysis.coverage", ["--resamples", "x"], 1),
+        ("eval.results.analysis.coverage", ["--resamples", "x"], 1),
         ("eval.parity.__main__", ["--spoil", "-1", "against=x"], 0),
         ("eval.judge.__main__", ["--people", "1"], 2),
     ],

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from hydra import compose, initialize_config_dir
 
-from eval.configs.choices import presets
-from eval.configs.former_constants import with_former_constants, without_former_constants
+from eval.config.choices import presets
+from eval.config.former_constants import with_former_constants, without_former_constants
 from eval.loaders.selection import Selection
+from eval.results.tables.comparability import other_terms
+from eval.results.tables.spec import load_spec
+from eval.results.tables.variants import flat
 from eval.running.composed import make_plan
 from eval.running.plan import Plan, identity_of, run_path
 from eval.runs.identity import differences, identity_hash
-from eval.tables.spec import load_spec
-from eval.tables.terms import other_terms
-from eval.tables.variants import flat
 from memsys.yaml_files import read_yaml
 from tests.support.composing import composed
 

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from eval.explain import __main__ as explain_main
-from eval.explain.__main__ import main
-from eval.explain.find import find_cells
-from eval.explain.questions import evidence_ranks, worst
-from eval.explain.settings import differences
-from eval.explain.show import cell_lines, run_lines
+from eval import explain as explain_main
+from eval.explain import main
 from eval.export import export_run
+from eval.results.explain.find import find_cells
+from eval.results.explain.questions import evidence_ranks, worst
+from eval.results.explain.settings import differences
+from eval.results.explain.show import cell_lines, run_lines
+from eval.results.tables.model import Table
+from eval.results.tables.paper_tables import build_tables
+from eval.results.tables.spec import load_spec
+from eval.results.tables.stored import StoredRun, read_run, read_runs
 from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring.equivalence import Equivalence
 from eval.scoring.protocols import load_protocol
-from eval.tables.__main__ import build_tables
-from eval.tables.model import Table
-from eval.tables.spec import load_spec
-from eval.tables.stored import StoredRun, read_run, read_runs
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
 

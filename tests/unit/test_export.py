@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from eval.export import export_run, main
+from eval.results.tables.places import without_places
+from eval.results.tables.stored import Skipped, read_run
 from eval.runs.exports import ExportedRow, ExportedRun, exported_runs, read_export, write_export
 from eval.runs.folders import find_run_folders
 from eval.runs.signing import sign_folder
 from eval.scoring.summary import summarise
-from eval.tables.__main__ import main as tables
-from eval.tables.places import without_places
-from eval.tables.stored import Skipped, read_run
+from eval.tables import main as tables
 from memsys.errors import RunDirectoryError
 from tests.support.fake_run import FakeRun, rewrite
 
@@ -32,7 +32,7 @@ def test_tables_from_the_export_are_those_from_the_run(tmp_path: Path) -> None:
         assert path.read_bytes() == (tmp_path / "from_summaries" / path.name).read_bytes()
 
 
-@pytest.mark.parametrize("command", ["eval.export", "eval.compare.__main__", "eval.lens.__main__"])
+@pytest.mark.parametrize("command", ["eval.export", "eval.compare", "eval.lens"])
 def test_a_folder_without_runs_is_refused(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

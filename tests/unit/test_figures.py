@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.plots.figures import MARKERS, PALETTE, Point, Series, Wording, plot_comparison
+from eval.results.figures.figures import MARKERS, PALETTE, Point, Series, Wording, plot_comparison
 
 WORDING = Wording("F1", "tokens per question", "a remark\nof two lines")
 

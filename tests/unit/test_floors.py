@@ -7,13 +7,13 @@ import pytest
 
 from eval.floors import PRESETS, floor_row, main, policies_of
 from eval.loaders.custom import CustomConfig
+from eval.results.tables.measure import mean_value
+from eval.results.tables.paper_tables import build_tables
+from eval.results.tables.stored import StoredRun, read_runs
 from eval.runs.exports import exported_runs, read_export
 from eval.runs.records import ReferenceRecord
 from eval.scoring.answers import DECLINED, in_known_words
 from eval.scoring.protocols import load_protocol
-from eval.tables.__main__ import build_tables
-from eval.tables.measure import mean_value
-from eval.tables.stored import StoredRun, read_runs
 
 ABSTENTION = "Not mentioned in the conversation"
 

@@ -6,8 +6,16 @@ from math import comb
 
 import pytest
 
-from eval.analysis.foreign_memories import COLUMNS, DISTINCT, at_random, compare_memories, printed_rows, render, scored
 from eval.inspect_data import read_config
+from eval.results.analysis.foreign_memories import (
+    COLUMNS,
+    DISTINCT,
+    at_random,
+    compare_memories,
+    printed_rows,
+    render,
+    scored,
+)
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn

@@ -12,12 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.export import export_run
-from eval.funnel.rankings import ranking_remarks
-from eval.funnel.report import FORMATS, evidence_table, quality_groups, render_csv, render_latex, render_markdown
-from eval.funnel.stages import EvidenceFunnel, MeanScore, evidence_funnels, reach_of
-from eval.plots.draw import draw_sheet
-from eval.plots.funnel import funnel_sheets
-from eval.plots.own import groups as plot_groups
+from eval.results.evidence.rankings import ranking_remarks
+from eval.results.evidence.report import (
+    FORMATS,
+    evidence_table,
+    quality_groups,
+    render_csv,
+    render_latex,
+    render_markdown,
+)
+from eval.results.evidence.stages import EvidenceFunnel, MeanScore, evidence_funnels, reach_of
+from eval.results.figures.draw import draw_sheet
+from eval.results.figures.funnel import funnel_sheets
+from eval.results.figures.own import groups as plot_groups
+from eval.results.tables.older_rows import with_shown
+from eval.results.tables.stored import StoredRun, read_run
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.snapshot import save_snapshot
 from eval.runs.snapshots import snapshot_name
@@ -27,8 +36,6 @@ from eval.scoring.score_run import score_run
 from eval.scoring.storage import EntryCounts, read_entries, storage
 from eval.scoring.stored_turns import stored_share
 from eval.scoring.summary import summarise
-from eval.tables.older_rows import with_shown
-from eval.tables.stored import StoredRun, read_run
 from memsys.errors import ConfigError, ScoringError
 from memsys.vocabulary import OVERRULED, Hit, Retrieval
 from tests.support.fake_run import FakeRun, rewrite

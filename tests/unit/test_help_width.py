@@ -6,13 +6,13 @@ from importlib import import_module
 import pytest
 
 from eval.__main__ import listing
-from eval.cli.catalogue import commands
-from eval.cli.help_text import beside, filled
+from eval.commands.catalogue import commands
+from eval.commands.help_text import beside, filled
 
 WIDTHS = (60, 80, 120)
 ASKED = [(command.module, ()) for command in commands()] + [
-    ("eval.recorded.__main__", ("import",)),
-    ("eval.recorded.__main__", ("fetch",)),
+    ("eval.recorded", ("import",)),
+    ("eval.recorded", ("fetch",)),
     ("eval.run", ("memory",)),
     ("eval.parity.stages", ()),
     ("eval.parity.mutations", ()),

@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli.commands import described
+from eval.commands.commands import described
 from memsys.assets import paths
 from memsys.assets.hints import in_checkout, of_source
 
 ROOT = Path(__file__).resolve().parents[2]
 #: These write or read pages of the checkout itself.
-OF_THE_CHECKOUT = {"eval/audit/page.py", "eval/papers/departures.py", "eval/plots/scale.py", "eval/configs/readme.py"}
+OF_THE_CHECKOUT = {
+    "eval/audit/page.py",
+    "eval/results/papers/departures.py",
+    "eval/results/figures/scale.py",
+    "eval/config/choices_page.py",
+}
 WORDED = ("in_checkout", "of_source", "described")
 TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 ONLY_IN_SOURCE = re.compile(rf"make ({'|'.join(TARGETS)})\b|\b(docs|scripts)/\w+\.(md|py)")

@@ -39,11 +39,11 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 #: Commands that show no text of a run or a data set beyond its path, or need a model or a batch system.
 ELSEWHERE = {
     "eval.run", "eval.judge", "eval.serve", "eval.sweep", "eval.sweep.servers", "eval.score", "eval.floors",
-    "eval.analysis.clag_failures", "eval.analysis.xmemory_structure", "eval.analysis.coverage", "eval.analysis.design",
-    "eval.analysis.foreign_memories",
-    "eval", "eval.configs.readme", "eval.audit", "eval.recorded", "eval.models", "eval.data",
-    "eval.plots.scale", "eval.proxy", "eval.convert_data", "eval.parity", "eval.parity.stages",
-    "eval.funnel.results_page", "eval.parity.mutations", "eval.parity.page", "eval.sign",
+    "eval.results.analysis.clag_failures", "eval.results.analysis.xmemory_structure", "eval.results.analysis.coverage",
+    "eval.results.analysis.design", "eval.results.analysis.foreign_memories",
+    "eval", "eval.config.choices_page", "eval.audit", "eval.recorded", "eval.models", "eval.data",
+    "eval.results.figures.scale", "eval.proxy", "eval.convert_data", "eval.parity", "eval.parity.stages",
+    "eval.results.evidence.results_page", "eval.parity.mutations", "eval.parity.page", "eval.sign",
 }  # fmt: skip
 
 

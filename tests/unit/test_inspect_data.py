@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eval import loaders
-from eval.configs.choices import chosen_settings
+from eval.config.choices import chosen_settings
 from eval.inspect_data import FOLDER, count_tokens, describe, main, presets, read_config, tables
 from eval.loaders.locate import sample_path
 from eval.loaders.meanings import COUNTS, NOTES

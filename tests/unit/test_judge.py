@@ -30,7 +30,8 @@ from eval.judge.people import (
 )
 from eval.judge.probe import judge_accuracy, load_probe, probe_text
 from eval.judge.store import AnswerVerdict, StoredVerdicts, load_judged, share
-from eval.recorded.__main__ import main as import_recorded
+from eval.recorded import main as import_recorded
+from eval.results.tables.stored import Skipped, read_run
 from eval.runs.exports import read_export
 from eval.runs.files import read_json_lines
 from eval.runs.records import ReferenceRecord
@@ -38,7 +39,6 @@ from eval.runs.rundir import RunDirectory
 from eval.runs.signing import sign_folder
 from eval.runs.stored import load_calls
 from eval.scoring.score_run import score_run
-from eval.tables.stored import Skipped, read_run
 from memsys.errors import ConfigError, DataError, ScoringError
 from tests.support.fake_run import FakeRun, rewrite, stored
 from tests.support.stub_process import attached

@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from eval.compare.formats import render_csv, render_latex, render_markdown
-from eval.compare.model import make_report
-from eval.compare.terminal import show
+from eval.audit.sensitivity.config import load_config
+from eval.audit.sensitivity.markdown import render_markdown as lens_markdown
+from eval.audit.sensitivity.markdown import render_markdown as render_lens
+from eval.audit.sensitivity.standings import compare_readings
 from eval.judge.people import BY_PEOPLE, ON_PURPOSE, JudgeFigures, figures_for, keep, stored_figures
 from eval.judge.probe import RECORDED
-from eval.lens.__main__ import main as lens_command
-from eval.lens.config import load_config
-from eval.lens.markdown import render_markdown as lens_markdown
-from eval.lens.markdown import render_markdown as render_lens
-from eval.lens.standings import compare_readings
+from eval.lens import main as lens_command
 from eval.report.config import load_config as load_page_config
 from eval.report.data import Collected, page_data
 from eval.report.runs import run_cards
+from eval.results.compare.formats import render_csv, render_latex, render_markdown
+from eval.results.compare.model import make_report
+from eval.results.compare.terminal import show
+from eval.results.tables.judges import judge_faults, judge_groups, unlike_judges, without_unmeasured
+from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.scoring.protocols import load_protocol
-from eval.tables.judges import judge_faults, judge_groups, unlike_judges, without_unmeasured
-from eval.tables.stored import Skipped, StoredRun, read_run
 from tests.support.fake_run import FakeRun
 
 CLAG = load_protocol("clag")
@@ -147,7 +147,7 @@ def test_the_lens_leaves_out_judges_that_nobody_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = [judged(tmp_path, "rag", strict=({"a": 1}, 0.6))]
-    monkeypatch.setattr("eval.lens.__main__.read_runs", lambda _: (runs, []))
+    monkeypatch.setattr("eval.audit.sensitivity.read_runs", lambda _: (runs, []))
     for options, shown in (([], False), (["--unmeasured-judges"], True)):
         assert lens_command([str(tmp_path), "--out", str(tmp_path / "lens.md"), *options]) == 0
         assert ("judge: strict on m" in (tmp_path / "lens.md").read_text()) is shown

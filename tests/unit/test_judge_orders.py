@@ -8,13 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from eval.compare.model import make_report
 from eval.judge.__main__ import main, make_plan
 from eval.judge.aligner import OrderJudge
 from eval.judge.gold_pairs import measure_by_pairs, pairs_of_events
 from eval.judge.orders import JudgedOrders, OrderedAnswer, PairVerdict, judged_orders, ordered_answers, read_pairs
 from eval.judge.people import OF_GOLD, OF_PAIRS, JudgeFigures, keep, stored_figures
 from eval.judge.store import read_meta
+from eval.results.compare.model import make_report
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.runs.stored import load_calls
 from eval.scoring.protocols import load_protocol

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from eval.compare.rows import system_rows
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE, marks
+from eval.results.compare.rows import system_rows
+from eval.results.tables.stored import StoredRun, read_run
 from eval.runs.records import AnswerRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.score import main
 from eval.scoring.protocols import load_protocol
 from eval.scoring.rows import ScoringConfig
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
-from eval.tables.stored import StoredRun, read_run
 from tests.support.fake_run import FakeRun
 
 CONFIG = ScoringConfig(metrics=("f1_set",))

@@ -48,7 +48,7 @@ def test_nobody_catches_everything() -> None:
     # proxy answers a fault of its own too, as the program would wait for a connection that is gone.
     places = [line.partition(":")[0] for line in found]
     assert sorted(places) == [
-        "eval/configs/plugins.py",
+        "eval/config/plugins.py",
         "eval/running/experiment.py",
         "memsys/proxy/server.py",
         "memsys/workers/worker_loop.py",
@@ -64,8 +64,8 @@ def test_nobody_catches_everything() -> None:
         "eval.tables",
         "eval.compare",
         "eval.judge.__main__",
-        "eval.lens.__main__",
-        "eval.explain.__main__",
+        "eval.lens",
+        "eval.explain",
         "eval.report.__main__",
     ],
 )

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from eval.compare.rows import estimate
+from eval.audit.sensitivity.config import LensConfig, load_config
+from eval.audit.sensitivity.markdown import render_markdown
+from eval.audit.sensitivity.ranking import Standing, StandingsRow, rank
+from eval.audit.sensitivity.readings import MetricReading
+from eval.audit.sensitivity.standings import Lens, compare_readings, reversals, system_names
+from eval.audit.sensitivity.text import heading, order_text, standing_text, summary, tally_rows
 from eval.export import export_run
-from eval.lens.__main__ import main
-from eval.lens.config import LensConfig, load_config
-from eval.lens.markdown import render_markdown
-from eval.lens.ranking import Standing, StandingsRow, rank
-from eval.lens.readings import MetricReading
-from eval.lens.standings import Lens, compare_readings, reversals, system_names
-from eval.lens.text import heading, order_text, standing_text, summary, tally_rows
+from eval.lens import main
 from eval.loaders.registry import DATASETS
+from eval.results.compare.rows import estimate
+from eval.results.tables.stored import Skipped, StoredRun, read_run, read_runs
 from eval.scoring.aggregate import aggregate
 from eval.scoring.protocols import load_protocol, protocol_names
-from eval.tables.stored import Skipped, StoredRun, read_run, read_runs
 from memsys.errors import ConfigError, RunDirectoryError
 from tests.support.fake_run import FakeRun, rewrite
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eval.configs.choices import MEMORY, presets, settings_of
+from eval.config.choices import MEMORY, presets, settings_of
 from memsys.errors import ConfigError
 from memsys.llm.roles import RoleSettings, bounded, check_role_names, roles_by_schema
 

@@ -7,7 +7,7 @@ import pytest
 
 LATE = """
 import logging
-from eval.cli.commands import use_safe_streams
+from eval.commands.commands import use_safe_streams
 
 logging.basicConfig(format="%(message)s")
 use_safe_streams()
@@ -30,7 +30,7 @@ def test_a_line_written_while_python_shuts_down_is_still_made_safe() -> None:
 
 LEFT = """
 import asyncio
-from eval.cli.commands import start
+from eval.commands.commands import start
 
 
 async def fail():

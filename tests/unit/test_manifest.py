@@ -18,6 +18,7 @@ import pytest
 from eval.export import export_run
 from eval.judge.store import AnswerVerdict, input_checksums, load_judged
 from eval.report.cache import Cache
+from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.runs.exports import read_export
 from eval.runs.files import JsonLines, read_json_lines, write_json
 from eval.runs.folders import SUMMARIES, find_run_folders
@@ -32,7 +33,6 @@ from eval.scoring.summary import summarise
 from eval.settle import main as settle_main
 from eval.sign import main as sign_main
 from eval.sign import sign
-from eval.tables.stored import Skipped, StoredRun, read_run
 from memsys.errors import MemsysError, RunDirectoryError
 from tests.support.fake_run import FakeRun
 

@@ -158,7 +158,7 @@ def _dataset(name: str) -> dict[str, Any]:
     from hydra import compose, initialize_config_dir
     from omegaconf import OmegaConf
 
-    from eval.configs.presets import CONF
+    from eval.config.presets import CONF
 
     with initialize_config_dir(str(CONF), version_base="1.3"):
         settings = OmegaConf.to_container(compose("config", overrides=[f"dataset={name}"]).dataset, resolve=True)

@@ -18,7 +18,7 @@ from baselines.memorybank.forgetting import ForgettingRules, days_ago, is_kept
 from baselines.memorybank.memory import MemoryBankMemory
 from baselines.memorybank.rules import MemoryBankContextRules, SummaryRules
 from baselines.memorybank.summaries import dated_entries, first_sentences, parts_of
-from eval.configs.choices import presets
+from eval.config.choices import presets
 from eval.inspect_data import read_config
 from eval.loaders.shapes import shape_of
 from eval.sweep.calls import memory_calls

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eval.export import export_run
-from eval.papers.expectations import (
+from eval.results.papers.expectations import (
     ExpectedValue,
     MethodCount,
     dataset_key,
@@ -15,8 +15,8 @@ from eval.papers.expectations import (
     method_counts,
     read_counts,
 )
-from eval.tables.methods import FORMATS, method_groups, number, render_csv, render_latex, render_markdown
-from eval.tables.stored import StoredRun, read_run
+from eval.results.tables.methods import FORMATS, method_groups, number, render_csv, render_latex, render_markdown
+from eval.results.tables.stored import StoredRun, read_run
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
 

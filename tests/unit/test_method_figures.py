@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.tables.methods import number
+from eval.results.tables.methods import number
 
 
 @pytest.mark.parametrize(

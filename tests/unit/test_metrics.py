@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.loaders.kinds import LIST
+from eval.loaders.question_types import LIST
 from eval.metrics import locomo, ngrams, overlap, resources
 from eval.metrics.registry import METRICS, find_metric, groups, select_metrics
 from eval.metrics.text import gam_tokens

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eval.loaders.kinds import ADVERSARIAL
+from eval.loaders.question_types import ADVERSARIAL
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.score import main
 from eval.scoring.aggregate import aggregate, mean_of, score_name

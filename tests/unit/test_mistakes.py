@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.configs.field_types import wrong_types
+from eval.config.field_types import wrong_types
 from eval.running.composed import compose_plan
 from eval.running.plan import run_folder
 from memsys.errors import ConfigError

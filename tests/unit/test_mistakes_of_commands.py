@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from eval.audit.__main__ import main as audit
-from eval.cli.commands import start, use_safe_streams
-from eval.cli.places import HOME_VARIABLE, RESULTS, check_current_folder, use_checkout
+from eval.commands.commands import start, use_safe_streams
+from eval.commands.places import HOME_VARIABLE, RESULTS, check_current_folder, use_checkout
 from eval.data import main as data
 from eval.floors import main as floors
 from eval.models import main as models
 from eval.parity.__main__ import main as parity
-from eval.plots.__main__ import main as plots
-from eval.proxy.__main__ import main as proxy
+from eval.plots import main as plots
+from eval.proxy import main as proxy
 from eval.score import main as score
 from eval.serve import main as serve
 from eval.sweep.__main__ import main as sweep
-from eval.tables.__main__ import main as tables
+from eval.tables import main as tables
 from memsys.errors import RunDirectoryError
 from tests.support.fake_run import FakeRun
 

@@ -13,16 +13,16 @@ import memsys
 from eval.api.memory import AsyncMemory
 from eval.api.parts import MemoryParts, choose
 from eval.audit.__main__ import main as audit
-from eval.configs import plugins
-from eval.configs.compose import compose, config_loader
-from eval.configs.field_types import misfits
-from eval.configs.overrides import check_command_line
-from eval.configs.targets import check_part, check_parts, check_targets
+from eval.config import plugins
+from eval.config.compose import compose, config_loader
+from eval.config.field_types import misfits
+from eval.config.overrides import check_command_line
+from eval.config.targets import check_part, check_parts, check_targets
 from eval.convert_data import main as convert
 from eval.inspect_data import main as inspect
 from eval.metrics.metric import Metric
 from eval.metrics.registry import find_metric, register
-from eval.proxy.__main__ import main as proxy
+from eval.proxy import main as proxy
 from eval.running.composed import compose_plan
 from eval.running.plan import experiment_name
 from eval.running.reader import ReaderConfig
@@ -30,7 +30,7 @@ from eval.runs.stored import load_json
 from eval.scoring.answers import score_answer
 from eval.scoring.protocols import load_protocol
 from eval.sweep.__main__ import main as sweep
-from eval.tables.__main__ import main as tables
+from eval.tables import main as tables
 from memsys.errors import ConfigError, ScoringError
 from tests.support.composing import composed
 from tests.support.fake_run import FakeRun
@@ -413,7 +413,7 @@ def test_tables_that_there_are_not_are_refused_before_runs_are_read(
     message: str,
 ) -> None:
     """Every stored run was read first."""
-    monkeypatch.setattr("eval.tables.__main__.read_runs", None)
+    monkeypatch.setattr("eval.results.tables.read_runs", None)
     assert tables([*arguments, "--out", str(tmp_path)]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from baselines.packages.config import CallCounts
-from eval.configs.compose import compose, config_loader
-from eval.configs.overrides import check_command_line, check_effect, explained, report_repeated
-from eval.configs.targets import check_part
+from eval.config.compose import compose, config_loader
+from eval.config.overrides import check_command_line, check_effect, explained, report_repeated
+from eval.config.targets import check_part
 from eval.loaders.custom import CustomConfig
 from eval.loaders.locomo import LocomoConfig
 from eval.parity.run import ParityRun

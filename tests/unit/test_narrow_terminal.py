@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from eval.cli.terminal import console
-from eval.configs.run_help import help_text
+from eval.commands.terminal import console
+from eval.config.run_help import help_text
 from eval.sweep.checking import CheckedRuns, RoleCheck, show_checked
 from eval.sweep.costing import CellCost, CostTotals, GroupCost, SweepPlan
 from eval.sweep.plan_report import show_plan

@@ -10,7 +10,7 @@ import pytest
 
 from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
-from eval.running.needs import check_memory_has_model
+from eval.running.preflight import check_memory_has_model
 from memsys.errors import AssetError, ConfigError, MemsysError
 
 QUICK = ("embedder=hashing", "dataset.limit_conversations=1", "dataset.limit_questions=2", "score=false")

@@ -5,23 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from eval.compare.formats import render_csv
-from eval.compare.model import make_report
-from eval.explain.questions import worst
+from eval.audit.sensitivity.config import LensConfig, load_config
+from eval.audit.sensitivity.standings import compare_readings
 from eval.floors import floor_metrics
-from eval.lens.config import LensConfig, load_config
-from eval.lens.standings import compare_readings
 from eval.metrics.metric import Metric
 from eval.metrics.registry import METRICS, find_metric, register, select_metrics
 from eval.report.config import load_config as load_page
 from eval.report.scores import metric_list
+from eval.results.compare.formats import render_csv
+from eval.results.compare.model import make_report
+from eval.results.explain.questions import worst
+from eval.results.tables.measure import mean_value
+from eval.results.tables.spec import load_spec
+from eval.results.tables.stored import StoredRun, read_run
 from eval.runs.records import ReferenceRecord
 from eval.scoring.protocols import load_protocol
 from eval.scoring.rows import ScoringConfig
 from eval.scoring.score_run import score_run
-from eval.tables.measure import mean_value
-from eval.tables.spec import load_spec
-from eval.tables.stored import StoredRun, read_run
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
 

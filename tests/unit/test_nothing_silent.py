@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from eval.cli.places import RESULTS, check_file, check_folder, tracked_remark
-from eval.compare import compare
-from eval.compare.model import make_report
+from eval.commands.places import RESULTS, check_file, check_folder, tracked_remark
 from eval.loaders.locate import find_source
 from eval.loaders.locomo import LOCOMO
+from eval.results.compare import compare
+from eval.results.compare.model import make_report
+from eval.results.tables.stored import StoredRun
 from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
 from eval.running.plan import folder, run_path
@@ -24,7 +25,6 @@ from eval.scoring.aggregate import aggregate
 from eval.scoring.protocols import load_protocol, recorded_protocol
 from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores
 from eval.scoring.score_run import score_run
-from eval.tables.stored import StoredRun
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig
 from tests.support.backbones import backbone_config

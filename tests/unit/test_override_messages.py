@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli.suggestions import close_names, did_you_mean
-from eval.compare.__main__ import main as compare
-from eval.configs.command_line import split
-from eval.configs.compose import compose, config_loader
-from eval.configs.overrides import check_command_line, explained
+from eval.commands.suggestions import close_names, did_you_mean
+from eval.compare import main as compare
+from eval.config.command_line import split
+from eval.config.compose import compose, config_loader
+from eval.config.overrides import check_command_line, explained
 from eval.sweep.numbering import sweep_jobs
 from memsys.errors import ConfigError
 

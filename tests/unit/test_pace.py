@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from eval.cli.counting import duration
-from eval.cli.terminal import Stages, console
-from eval.running.pace import AnsweringPace, WritingPace
+from eval.commands.counting import duration
+from eval.commands.terminal import Stages, console
+from eval.running.eta import AnsweringPace, WritingPace
 from eval.running.progress import DisplayState, LineProgress, RunProgress, RunTotals, TrafficSince, traffic_note
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.cli.commands import EXIT_DONE, EXIT_ERROR
+from eval.commands.commands import EXIT_DONE, EXIT_ERROR
 from eval.parity.__main__ import main
 from eval.parity.compare import AGAIN, Comparer, FoundDifference
 from eval.parity.config import backbone_settings, counterparts, find_counterpart
+from eval.parity.corrupt_replies import SPOILERS
 from eval.parity.endpoint import ParityEndpoint, RecordedCall
 from eval.parity.explain import explain
 from eval.parity.facts import Facts, KnownTexts
@@ -20,7 +21,6 @@ from eval.parity.ours import Answered, SideResult
 from eval.parity.replies import DeterministicBackbone, Request, read_request
 from eval.parity.report import ParityReport, render
 from eval.parity.rules import passes
-from eval.parity.spoiling import SPOILERS
 from eval.parity.ties import tied_neighbours, tied_questions
 from memsys.assets.paths import ROOT
 from memsys.departures import Departure, Match, read_departures

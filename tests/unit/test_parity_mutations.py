@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE
-from eval.configs.presets import make_preset
+from eval.commands.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE
+from eval.config.presets import make_preset
 from eval.parity import mutations
 from eval.parity.config import counterparts, find_counterpart
 from eval.parity.mutations import Mutation, read_mutations

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from eval.configs.choices import MEMORY, presets, settings_of
+from eval.config.choices import MEMORY, presets, settings_of
 from eval.parity.compare import Comparer
 from eval.parity.config import counterparts, find_counterpart
 from eval.parity.explain import explain

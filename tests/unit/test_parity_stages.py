@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from eval.cli.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE
-from eval.configs.presets import make_preset
+from eval.commands.commands import EXIT_DIFFERENT, EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE
+from eval.config.presets import make_preset
 from eval.parity import stages
 from eval.parity.__main__ import compared
 from eval.parity.config import counterparts

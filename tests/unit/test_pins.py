@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval.configs.choices import find, presets, settings_of
-from eval.configs.presets import CONF
+from eval.config.choices import find, presets, settings_of
+from eval.config.presets import CONF
 from eval.loaders import hotpotqa_files
 from memsys.assets.catalog import CATALOG
 

@@ -5,9 +5,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.tables.latex_size import ragged, text_width
-from eval.tables.plain import PlainTable
-from eval.tables.plain_latex import in_one_file, plain_latex
+from eval.results.tables.latex_size import ragged, text_width
+from eval.results.tables.plain import PlainTable
+from eval.results.tables.plain_latex import in_one_file, plain_latex
 
 
 def bodies(text: str) -> list[list[list[str]]]:

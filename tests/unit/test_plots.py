@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.papers.sage.figures import thresholds
-from eval.plots.__main__ import main, sheets
-from eval.plots.draw import draw_sheet
-from eval.plots.figures import Point
-from eval.plots.labels import label_points, spread
-from eval.plots.own import _front, groups, own_sheets, pareto_front
-from eval.plots.sheet import Curve, Level, Panel, Sheet, exact
+from eval.plots import main, sheets
+from eval.results.figures.draw import draw_sheet
+from eval.results.figures.figure_spec import Curve, Level, Panel, Sheet, exact
+from eval.results.figures.figures import Point
+from eval.results.figures.labels import label_points, spread
+from eval.results.figures.own import _front, groups, own_sheets, pareto_front
+from eval.results.papers.sage.figures import thresholds
+from eval.results.tables.stored import StoredRun, read_runs
 from eval.runs.folders import SUMMARIES
 from eval.scoring.protocols import load_protocol
-from eval.tables.stored import StoredRun, read_runs
 from tests.support.fake_run import FakeRun
 
 PAPERS = {

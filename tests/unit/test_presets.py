@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.configs.presets import find_preset, make_preset, preset_names, read_settings
+from eval.config.presets import find_preset, make_preset, preset_names, read_settings
 from memsys.errors import ConfigError
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.papers.printed import TEXT, load_printed, papers
+from eval.results.papers.printed import TEXT, load_printed, papers
 from eval.scoring.protocols import protocol_names
 from memsys.errors import DataError
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from eval import papers
 from eval.loaders.locomo import LOCOMO
-from eval.papers.arithmetic import Recomputed, repetitions
-from eval.papers.discover import checks_of, figure_modules
-from eval.papers.faults import HEADINGS, check, check_all, fault_lines, render_faults
-from eval.papers.printed import PRINTED, PrintedNumber, load_printed
+from eval.results import papers
+from eval.results.papers.arithmetic import Recomputed, repetitions
+from eval.results.papers.discover import checks_of, figure_modules
+from eval.results.papers.faults import HEADINGS, check, check_all, fault_lines, render_faults
+from eval.results.papers.printed import PRINTED, PrintedNumber, load_printed
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "averages_that_do_not_follow.csv"
 TABLE = PRINTED.parent / "tables" / "averages_that_do_not_follow.md"
@@ -108,7 +108,7 @@ def test_a_folder_adds_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("")
     (folder / "printed_numbers.py").write_text(
-        "from eval.papers.arithmetic import weighted_mean\n"
+        "from eval.results.papers.arithmetic import weighted_mean\n"
         "AVERAGES = (weighted_mean(1, {1: 3, 2: 1}, 'three to one'),)\n"
     )
     (folder / "figures.py").write_text("NEEDED = (1,)\ndef sheets(source):\n    return ['a sheet']\n")
@@ -117,5 +117,9 @@ def test_a_folder_adds_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (found,) = check("mine", numbers)["averages"]
     assert found.value == pytest.approx(1.5) and found.follows and found.rule == "three to one"
     assert figure_modules()["mine"].sheets(None) == ["a sheet"]
-    for name in ("eval.papers.mine.printed_numbers", "eval.papers.mine.figures", "eval.papers.mine"):
+    for name in (
+        "eval.results.papers.mine.printed_numbers",
+        "eval.results.papers.mine.figures",
+        "eval.results.papers.mine",
+    ):
         monkeypatch.delitem(sys.modules, name)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from eval.tables.cost_page import render_costs
-from eval.tables.costs import FILE, load_costs, measured_cost, printed_cost
-from eval.tables.stored import StoredRun
+from eval.results.tables.cost_page import render_costs
+from eval.results.tables.costs import FILE, load_costs, measured_cost, printed_cost
+from eval.results.tables.stored import StoredRun
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun, rewrite, stored
 

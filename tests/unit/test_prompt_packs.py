@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.configs import prompt_choice
-from eval.configs.presets import CONF
-from eval.configs.prompt_choice import prompt_rows
+from eval.config import prompt_choice
+from eval.config.presets import CONF
+from eval.config.prompt_choice import prompt_rows
 from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
 from memsys.assets.paths import ROOT

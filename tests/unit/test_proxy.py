@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.configs.presets import make_preset
-from eval.configs.prices import EmbeddingPrice, Price
-from eval.proxy.__main__ import SETTINGS
-from eval.proxy.__main__ import main as proxy_command
-from eval.proxy.ledger import EmbeddingLedger, summary
+from eval.config.presets import make_preset
+from eval.config.prices import EmbeddingPrice, Price
+from eval.proxy import SETTINGS
+from eval.proxy import main as proxy_command
+from eval.running.proxy.ledger import EmbeddingLedger, summary
 from eval.runs.embeddings import EmbeddingRecord
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.errors import MemsysError
@@ -802,7 +802,7 @@ def test_the_command_serves_a_program_and_sums_its_ledger_up(
     arguments = [*attached(stub.url), "embedder=hashing", f"cache_dir={tmp_path / 'cache'}", "--out", str(folder)]
     program = ["--", sys.executable, "-c", _PROGRAM, "--api-key", "sk-0123456789abcdef"]
     prices = {"smollm2_135m_vllm": Price(1000.0, 2000.0, "2026-03", "somebody")}
-    monkeypatch.setattr("eval.proxy.record.load_prices", lambda: prices)
+    monkeypatch.setattr("eval.running.proxy.record.load_prices", lambda: prices)
     statuses = [proxy_command([*arguments, *program]) for _ in range(2)]
     assert statuses == [7, 7]
     assert stub.state.count == 1

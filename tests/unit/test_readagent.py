@@ -18,7 +18,7 @@ from baselines.readagent.pages import GistPage, mix
 from baselines.readagent.pagination import chosen_label, marked, next_chunk, paginate
 from baselines.readagent.paragraphs import TranscriptParagraph, paragraphs_of
 from baselines.readagent.rules import PageRules
-from eval.configs.choices import presets
+from eval.config.choices import presets
 from eval.inspect_data import read_config
 from eval.loaders.shapes import shape_of
 from eval.sweep.calls import memory_calls

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eval.loaders.kinds import kind_of
+from eval.loaders.question_types import kind_of
 from eval.running.reader import ReaderConfig, readers_for
 from memsys.errors import ConfigError
 from memsys.llm.contract import Reply, Role

@@ -11,28 +11,28 @@ from pathlib import Path
 
 import pytest
 
-from eval.compare.__main__ import main as compare
-from eval.compare.pairs import on_the_same_data
-from eval.compare.rows import system_rows
+from eval.audit.recorded.align import align
+from eval.audit.recorded.catalogue import load_catalogue
+from eval.audit.recorded.fetching import fetch_entry
+from eval.audit.recorded.importing import Imported, checksum, import_rows
+from eval.audit.recorded.questions import QuestionSet, RecordedQuestion, load_questions, number_categories
+from eval.audit.recorded.rows import Recorded, read_rows
+from eval.audit.recorded.run_folder import Origin, write_run
+from eval.audit.recorded.shapes import Shape, column_shape, make_shape, read_shape
+from eval.compare import main as compare
 from eval.judge.store import load_judged
 from eval.loaders.locate import sample_path
 from eval.loaders.trees import read_tree
-from eval.recorded.__main__ import main
-from eval.recorded.align import align
-from eval.recorded.catalogue import load_catalogue
-from eval.recorded.fetching import fetch_entry
-from eval.recorded.importing import Imported, checksum, import_rows
-from eval.recorded.questions import QuestionSet, RecordedQuestion, load_questions, number_categories
-from eval.recorded.rows import Recorded, read_rows
-from eval.recorded.run_folder import Origin, write_run
-from eval.recorded.shapes import Shape, column_shape, make_shape, read_shape
+from eval.recorded import main
+from eval.results.compare.pairs import on_the_same_data
+from eval.results.compare.rows import system_rows
+from eval.results.tables.stored import Skipped, read_run
 from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_answers, load_json, load_references
 from eval.score import main as score
 from eval.scoring.protocols import load_protocol
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
-from eval.tables.stored import Skipped, read_run
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 from memsys.llm.thoughts import read_answer
 
@@ -651,7 +651,7 @@ def test_own_answers_have_the_protocol_of_a_run(
     table = tmp_path / "a.csv"
     table.write_text("question,prediction,gold\nWho?,Bob,Bob\n")
     theirs = _import(tmp_path, {"0": [_mem0("Who dances?", "Bob", "Bob", "2")]}, "mem0_eval")
-    monkeypatch.setattr("eval.recorded.catalogue.import_entry", lambda entry: theirs)
+    monkeypatch.setattr("eval.audit.recorded.catalogue.import_entry", lambda entry: theirs)
     own, entry = [str(table), "--dataset", "own"], ["--entry", "sage_sage"]
     found = []
     for number, options in enumerate((own, [*own, "--protocol", "sage"], entry, [*entry, "--protocol", "sage"])):
@@ -742,7 +742,7 @@ def test_a_folder_that_cannot_be_written_is_one_message_for_each_file(
     def full(*given: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("eval.recorded.fetching.fetch", full)
+    monkeypatch.setattr("eval.audit.recorded.fetching.fetch", full)
     assert not fetch_entry(next(iter(load_catalogue().entries.values())), tmp_path)
     assert "No space left on device" in capsys.readouterr().err
 

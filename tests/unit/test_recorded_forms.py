@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from eval.audit.recorded.catalogue import load_catalogue
+from eval.audit.recorded.folding import folded, without_accents
+from eval.audit.recorded.guess import guess_shape
+from eval.audit.recorded.shapes import make_shape, read_shape
 from eval.loaders.trees import read_tree
-from eval.recorded.__main__ import main
-from eval.recorded.catalogue import load_catalogue
-from eval.recorded.folding import folded, without_accents
-from eval.recorded.guess import guess_shape
-from eval.recorded.shapes import make_shape, read_shape
+from eval.recorded import main
 from eval.runs.stored import load_answers
 from eval.score import main as score
 from memsys.errors import ConfigError, DataError
@@ -236,7 +236,7 @@ def test_a_run_does_not_take_the_place_of_all_runs(
     tmp_path: Path, name: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """``--as ..`` made ``results/runs`` a run, and a long name was a traceback."""
-    monkeypatch.setattr("eval.recorded.__main__.RUNS", tmp_path / "runs" / "recorded")
+    monkeypatch.setattr("eval.recorded.RUNS", tmp_path / "runs" / "recorded")
     named = str(tmp_path / "runs") if name == "RUNS" else name
     (tmp_path / "a.csv").write_text("question,gold,prediction\nWho?,Ann,Ann\n")
     assert main(["import", str(tmp_path / "a.csv"), "--as", named, "--dataset", "own"]) == 2
@@ -258,7 +258,7 @@ def test_what_a_killed_import_left_is_no_hindrance(tmp_path: Path, monkeypatch: 
     given = ["import", str(tmp_path / "a.csv"), "--as", str(tmp_path / "out" / "run"), "--dataset", "own"]
     for moment in ("_answer", "write_json"):
         with monkeypatch.context() as stopped:
-            stopped.setattr(f"eval.recorded.run_folder.{moment}", _stopped)
+            stopped.setattr(f"eval.audit.recorded.run_folder.{moment}", _stopped)
             assert main(given) == 130
         assert not any((tmp_path / "out").iterdir())
     left = tmp_path / "out" / ".run.part" / "judgements"

@@ -5,23 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from eval.explain.__main__ import main as explain
+from eval.audit.recorded.catalogue import PROTOCOL, load_catalogue
+from eval.audit.recorded.importing import import_rows
+from eval.audit.recorded.questions import QuestionSet, RecordedQuestion
+from eval.audit.recorded.run_folder import Origin, write_run
+from eval.explain import main as explain
 from eval.export import export_run
-from eval.recorded.catalogue import PROTOCOL, load_catalogue
-from eval.recorded.importing import import_rows
-from eval.recorded.questions import QuestionSet, RecordedQuestion
-from eval.recorded.run_folder import Origin, write_run
+from eval.results.tables.judges import judge_faults, judge_texts, without_unmeasured
+from eval.results.tables.markdown import render_markdown
+from eval.results.tables.overview import render_index
+from eval.results.tables.paper_tables import build_tables
+from eval.results.tables.run_groups import find_groups
+from eval.results.tables.stored import read_runs
 from eval.runs.records import ReferenceRecord
 from eval.runs.trec import write_trec
 from eval.scoring.rows import ScoringConfig
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
-from eval.tables.__main__ import build_tables
-from eval.tables.judges import judge_faults, judge_texts, without_unmeasured
-from eval.tables.markdown import render_markdown
-from eval.tables.overview import render_index
-from eval.tables.run_groups import find_groups
-from eval.tables.stored import read_runs
 from memsys.errors import RunDirectoryError
 
 ROW = {"paper": "sage", "memory": "sage_code", "backbone": "gpt4o_mini"}

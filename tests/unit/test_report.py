@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from eval.compare.rows import estimate
-from eval.explain.__main__ import run_folders
+from eval.explain import run_folders
 from eval.export import export_run
 from eval.report.__main__ import main
 from eval.report.cache import Cache
@@ -20,8 +19,9 @@ from eval.report.config import PageConfig, load_config
 from eval.report.data import collect, page_data
 from eval.report.page import SCRIPTS, TEMPLATES, render_page, script_json
 from eval.report.scores import run_scores
+from eval.results.compare.rows import estimate
+from eval.results.tables.stored import StoredRun, read_run
 from eval.scoring.protocols import load_protocol
-from eval.tables.stored import StoredRun, read_run
 from memsys.errors import ConfigError, RunDirectoryError
 from tests.support.fake_run import FakeRun, rewrite
 

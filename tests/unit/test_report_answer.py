@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.compare.model import make_report
 from eval.report.__main__ import main
 from eval.report.cache import Cache, fingerprint
 from eval.report.calls import first_difference
@@ -19,6 +18,7 @@ from eval.report.data import collect, page_data
 from eval.report.progress import unfinished
 from eval.report.slices import distances
 from eval.report.watch import watch
+from eval.results.compare.model import make_report
 from eval.runs.memories import Memories, parse_date
 from eval.runs.records import ReferenceRecord
 from eval.runs.snapshot import save_snapshot

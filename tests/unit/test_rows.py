@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.export import export_run
+from eval.results.tables.stored import Skipped, read_run
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.run_json import read_record
 from eval.runs.rundir import RunDirectory
 from eval.runs.stored import load_answers, load_calls, load_conversations, load_references, load_retrievals
 from eval.scoring.rows import ScoreRow, load_scores
 from eval.scoring.score_run import score_run
-from eval.tables.stored import Skipped, read_run
 from memsys.errors import MemsysError, RunDirectoryError, ScoringError
 from memsys.llm.ledger import CallRecord
 from memsys.rows import RowError, check_fields, record_from

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from eval.plots.scale import PAGE, SYSTEMS, ScalePoint, blocks, draw, keep, read_points, with_tables
+from eval.results.figures.scale import PAGE, SYSTEMS, ScalePoint, blocks, draw, keep, read_points, with_tables
 from memsys.errors import ConfigError
 
 BENCHMARK = Path(__file__).resolve().parents[1] / "benchmarks" / "bench_scale.py"
@@ -28,7 +28,7 @@ MARKERS = (
 
 def test_the_page_is_what_the_file_gives() -> None:
     text, points = PAGE.read_text(encoding="utf-8"), read_points(SYSTEMS)
-    assert points and with_tables(text, points) == text, "run python -m eval.plots.scale"
+    assert points and with_tables(text, points) == text, "run python -m eval.results.figures.scale"
     assert all("/" not in f"{point.machine}{point.texts}" for point in points), "no path of a machine"
 
 
@@ -144,7 +144,7 @@ def test_a_system_looks_the_same_in_both_panels(tmp_path: Path, monkeypatch: pyt
         markers = {line.get_color(): line.get_marker() for line in axes.lines if line.get_marker() != "None"}
         drawn.append({name: (colour, markers[colour]) for name, _, _, colour in labels})
 
-    monkeypatch.setattr("eval.plots.scale.label_points", seen)
+    monkeypatch.setattr("eval.results.figures.scale.label_points", seen)
     draw([replace(STOPPED, system="a"), ONE, replace(ONE, system="x")], tmp_path / "figure")
     written, read = drawn
     assert set(written) == {"a", "rag", "x"} and set(read) == {"rag", "x"}

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
-from eval.compare.model import make_report
-from eval.funnel.report import quality_groups
-from eval.funnel.report import render_markdown as memory_quality
-from eval.funnel.systems import render_markdown as all_systems
-from eval.lens.__main__ import main as lens
+from eval.lens import main as lens
 from eval.report.runs import run_cards
+from eval.results.compare.model import make_report
+from eval.results.evidence.report import quality_groups
+from eval.results.evidence.report import render_markdown as memory_quality
+from eval.results.evidence.systems import render_markdown as all_systems
+from eval.results.tables.comparability import other_terms
+from eval.results.tables.spec import load_spec
+from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.running.composed import compose_plan
 from eval.running.experiment import RunResult, run_experiment
 from eval.runs.files import read_json_lines
@@ -19,9 +22,6 @@ from eval.runs.run_json import read_record
 from eval.score import main as score
 from eval.scoring.protocols import load_protocol
 from eval.settle import main as settle
-from eval.tables.spec import load_spec
-from eval.tables.stored import Skipped, StoredRun, read_run
-from eval.tables.terms import other_terms
 from memsys.errors import ConfigError, RunDirectoryError
 from tests.support.stub_server import StubServer, prompt_of, stub
 

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.configs.choices import presets
-from eval.configs.compose import compose_run
-from eval.configs.presets import description
-from eval.configs.run_help import groups, help_text
+from eval.config.choices import presets
+from eval.config.compose import compose_run
+from eval.config.presets import description
+from eval.config.run_help import groups, help_text
 from eval.run import compose_and_run
-from eval.running.clocks import ConversationClock, LoadingEmbedder
 from eval.running.composed import compose_plan
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
 from eval.running.models import load_models
 from eval.running.plan import Plan
 from eval.running.runner import Runner, RunResources
 from eval.running.schedule import Schedule
+from eval.running.timing import ConversationClock, LoadingEmbedder
 from eval.runs.files import read_json_lines
 from eval.runs.rundir import RunDirectory
 from memsys.embedding.contract import Vectors

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.papers.printed import load_printed
-from eval.papers.superiority import check_claim, check_marks, load_superiority
+from eval.results.papers.printed import load_printed
+from eval.results.papers.superiority import check_claim, check_marks, load_superiority
 from memsys.errors import ConfigError
 
 EXPECTED = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.configs.choices import presets
+from eval.config.choices import presets
 from eval.loaders.shapes import shape_of
 from eval.runs.exports import exported_runs, read_export, read_record, write_export
 from eval.runs.folders import SUMMARIES

@@ -16,11 +16,11 @@ from eval.runs.files import write_json
 from eval.runs.run_json import RunRecord, Status
 from eval.sweep import local_servers, servers
 from eval.sweep.cells import Composer, SweepCell
+from eval.sweep.job_status import Submission, TicketWriter, read_submission, read_ticket, write_submission
 from eval.sweep.launching import LaunchGroup, all_cells, open_cells, portions, queued_cells
 from eval.sweep.local_servers import device_shares
 from eval.sweep.servers import ServerRequest, ask_for_servers, outside_job, queued_jobs, request_servers
 from eval.sweep.status import cell_status, counted, sweep_status
-from eval.sweep.tickets import Submission, TicketWriter, read_submission, read_ticket, write_submission
 from memsys.errors import BackboneError, ConfigError, MemsysError, RunDirectoryError
 from memsys.llm.engines.registry import Registry, ServerRecord
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from eval.configs.choices import experiment_on_backbone, find, presets
-from eval.configs.presets import CONF, read_settings
-from eval.papers.printed import load_printed
-from eval.tables.__main__ import build_tables
-from eval.tables.spec import load_spec, spec_names
+from eval.config.choices import experiment_on_backbone, find, presets
+from eval.config.presets import CONF, read_settings
+from eval.results.papers.printed import load_printed
+from eval.results.tables.paper_tables import build_tables
+from eval.results.tables.spec import load_spec, spec_names
 from memsys.errors import ConfigError
 
 TINY = """

@@ -12,29 +12,30 @@ from types import SimpleNamespace
 import pytest
 from scipy import stats
 
-from eval.cli.escaping import latex as escape
-from eval.configs.answer_prompts import PROMPTS
-from eval.configs.presets import CONF, read_settings
-from eval.explain.show import _measured
-from eval.papers.printed import TEXT, load_printed, papers
+from eval import tables as tables_main
+from eval.commands.escaping import latex as escape
+from eval.config.answer_prompts import PROMPTS
+from eval.config.presets import CONF, read_settings
+from eval.results.explain.show import _measured
+from eval.results.papers.printed import TEXT, load_printed, papers
+from eval.results.tables.candidates import choose, mean_over_runs
+from eval.results.tables.flat import COLUMNS, render_csv
+from eval.results.tables.latex import render_latex
+from eval.results.tables.latex_size import TEXT_WIDTH, table_width, text_width
+from eval.results.tables.layout import heading_groups, lay_out
+from eval.results.tables.markdown import render_markdown
+from eval.results.tables.measure import mean_value, scores_and_mean
+from eval.results.tables.model import Row, Table, TableCell
+from eval.results.tables.paper_tables import build_tables
+from eval.results.tables.spec import load_spec, spec_names
+from eval.results.tables.stored import read_runs
+from eval.results.tables.text import coverage, dataset_labels, measured_text
+from eval.results.tables.variants import MEMORY, default_settings, overrides, run_variant, variant_label
 from eval.scoring.aggregate import aggregate
 from eval.scoring.inference import point
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.scoring.rows import ScoreRow, load_scores
-from eval.tables import __main__ as tables_main
-from eval.tables.__main__ import build_tables, main
-from eval.tables.candidates import choose, mean_over_runs
-from eval.tables.flat import COLUMNS, render_csv
-from eval.tables.latex import render_latex
-from eval.tables.latex_size import TEXT_WIDTH, table_width, text_width
-from eval.tables.layout import heading_groups, lay_out
-from eval.tables.markdown import render_markdown
-from eval.tables.measure import mean_value, scores_and_mean
-from eval.tables.model import Row, Table, TableCell
-from eval.tables.spec import load_spec, spec_names
-from eval.tables.stored import read_runs
-from eval.tables.text import coverage, dataset_labels, measured_text
-from eval.tables.variants import MEMORY, default_settings, overrides, run_variant, variant_label
+from eval.tables import main
 from memsys.errors import ConfigError
 from memsys.llm.prompt import Prompt
 from tests.support.composing import composed
@@ -46,7 +47,7 @@ TEN = tuple(f"conv-{number}" for number in range(10))
 @pytest.fixture(autouse=True)
 def small_locomo(monkeypatch: pytest.MonkeyPatch) -> None:
     """LoCoMo of these tests has ten conversations of ten questions."""
-    from eval.tables import __main__ as command
+    from eval.results.tables import paper_tables as command
 
     spec = load_spec("clag")
     locomo = replace(spec.datasets["locomo"], questions=100)
@@ -132,7 +133,7 @@ def test_a_column_says_by_what_definition_it_counts(tmp_path: Path) -> None:
 def test_a_system_that_is_not_built_is_told_from_one_that_was_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from eval.tables import __main__ as command
+    from eval.results.tables import paper_tables as command
 
     spec = load_spec("memfly")
     systems = {**spec.systems, "memgpt": replace(spec.systems["memgpt"], built=False)}
@@ -930,7 +931,7 @@ def test_every_table_with_a_printed_number_is_rebuilt(paper: str, tmp_path: Path
     ],
 )
 def test_a_wrong_setting_of_a_table_is_named(old: str, new: str, message: str, tmp_path: Path) -> None:
-    from eval.tables.spec import FOLDER
+    from eval.results.tables.spec import FOLDER
 
     text = (FOLDER / "clag.yaml").read_text()
     assert old in text

@@ -5,11 +5,11 @@ import io
 
 import pytest
 
-from eval.funnel.report import QualityGroup, quality_groups
-from eval.funnel.stages import MeanScore
-from eval.funnel.updates import render_csv, render_latex, render_markdown, update_groups, update_lines
+from eval.results.evidence.report import QualityGroup, quality_groups
+from eval.results.evidence.stages import MeanScore
+from eval.results.evidence.updates import render_csv, render_latex, render_markdown, update_groups, update_lines
+from eval.results.tables.stored import StoredRun
 from eval.scoring.rows import ScoreRow
-from eval.tables.stored import StoredRun
 
 #: Question -> category, its figures (stored, retrieved, in context, staleness, of the question), whether the answer was
 #: right.

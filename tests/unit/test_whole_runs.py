@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eval.configs import answer_prompts
+from eval.config import answer_prompts
 from eval.running.composed import compose_plan
 from eval.running.experiment import RunResult, run_experiment
 from eval.runs.files import read_json_lines

@@ -18,8 +18,8 @@ from memsys.embedding.hashing import HashingEmbedder
 from memsys.errors import AssetError, ConfigError, WorkerEndedError, WorkerError
 from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.engines.process import running_members
-from memsys.llm.foreign import ForeignCall
 from memsys.llm.none import NoBackbone
+from memsys.llm.passthrough import ForeignCall
 from memsys.llm.usage import MeteredModel, metered
 from memsys.protocol import Parts
 from memsys.proxy import server as proxy_server

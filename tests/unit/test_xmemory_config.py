@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eval.configs.choices import current_name
+from eval.config.choices import current_name
 from memsys.errors import ConfigError
 from memsys.xmemory.config import XMemoryConfig
 from memsys.xmemory.roles import SCHEMAS, make_roles

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.analysis.answer_coverage import (
+from eval.results.analysis.answer_coverage import (
     Retrieved,
     content_words,
     coverage,
@@ -19,9 +19,9 @@ from eval.analysis.answer_coverage import (
     hits_of,
     prefix_cover,
 )
-from eval.analysis.evidence_density import evidence_density
-from eval.analysis.theme_structure import gate, quantile, query_tokens, reassignment, structure
-from eval.analysis.xmemory_structure import RESULT, analyse, main
+from eval.results.analysis.evidence_density import evidence_density
+from eval.results.analysis.theme_structure import gate, quantile, query_tokens, reassignment, structure
+from eval.results.analysis.xmemory_structure import RESULT, analyse, main
 from eval.runs.records import ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from memsys.errors import ScoringError
 from memsys.llm.ledger import CallRecord

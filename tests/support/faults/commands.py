@@ -21,7 +21,7 @@ READERS: dict[str, Callable[[Path, Path], Sequence[str]]] = {
     "explain": lambda run, out: ["1", "RAG", "LoCoMo F1", "--runs", str(run)],
     "report": lambda run, out: ["--runs", str(run), "--out", str(out / "report.html")],
 }
-_MODULES = {"compare": "eval.compare.__main__", "lens": "eval.lens.__main__", "explain": "eval.explain.__main__",
+_MODULES = {"compare": "eval.compare", "lens": "eval.lens", "explain": "eval.explain",
             "report": "eval.report.__main__", "score": "eval.score", "export": "eval.export"}  # fmt: skip
 #: Times of day and durations, which differ from one start to the next.
 _TIMES = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\+\d\d:\d\d)?|\d+(\.\d+)? (calls|tokens)/s")
@@ -41,8 +41,8 @@ def preload() -> None:
         *_MODULES.values(),
         "eval.scoring.score_run",
         "eval.scoring.summary",
-        "eval.plots.own",
-        "eval.compare.report",
+        "eval.results.figures.own",
+        "eval.results.compare.report",
     ):
         import_module(name)
     for name in (

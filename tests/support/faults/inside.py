@@ -33,8 +33,8 @@ class Kill:
 
 def start(plan: Plan, kill: Kill | None = None) -> int:
     """Run a plan as ``python -m eval.run`` does, in this process; returns the exit status."""
-    from eval.cli.commands import EXIT_ERROR
-    from eval.cli.terminal import complain
+    from eval.commands.commands import EXIT_ERROR
+    from eval.commands.terminal import complain
     from eval.run import run_one
     from memsys.errors import MemsysError
 

@@ -1,0 +1,113 @@
+"""The words and figures of the lens, the same on the terminal and in Markdown."""
+
+from collections.abc import Sequence
+from math import comb
+
+from eval.audit.sensitivity.ranking import Standing, StandingsRow
+from eval.audit.sensitivity.standings import Lens, Tally, reversals
+from eval.scoring.inference import BY_QUESTION
+
+UNSURE = "~"
+
+LEGEND = (
+    "figures: percent, rank behind the stroke (= shared); all systems on the same questions, n of them",
+    "without a rank: references, which are no choice (no memory, full context, the gold evidence, constant answers). "
+    "Runs on another part of the data, or with another backbone, reader or answer prompt, are in a part of their own",
+    "leads: has the highest value, by more than chance or not",
+    f"{UNSURE} no more than chance behind the first: the paired 95 % interval of the difference includes 0; it is a "
+    f"cluster t interval over conversations, and behind {BY_QUESTION} a range over the questions of one conversation, "
+    "so that neither the mark nor its absence says anything about other conversations",
+    "order: pairs of systems that stand the other way round than in the section's first line, or tie in one of the two",
+    "5 as trap: the data set's false answer counts as right; a reader that always declines gets about 0 there and 100 "
+    "under abstention, one that is always fooled the reverse, a coin 50; LongMemEval and BEAM have no false answers: "
+    "their gold for such a question says that it cannot be answered",
+)
+
+
+def standing_text(standing: Standing) -> str:
+    """``16.6 /1`` with ``=`` for a shared rank and the mark of chance."""
+    if standing.value is None:
+        return ""
+    if standing.rank is None:
+        return f"{standing.value:.1f}"
+    return f"{standing.value:.1f} /{standing.rank}{'=' if standing.tied else ''}{UNSURE if standing.unsure else ''}"
+
+
+def order_text(line: StandingsRow, reference: StandingsRow) -> str:
+    """How the order differs from the reference's."""
+    if line is reference:
+        return "reference"
+    if line.reading.no_ranking:
+        return f"no ranking: {line.reading.no_ranking}"
+    opposite, parted = reversals(line, reference)
+    pairs = comb(sum(standing.rank is not None for standing in line.standings), 2)
+    parts = [f"{opposite} of {pairs} reversed"] if opposite else []
+    parts += [f"{parted} only tied in one"] if parted else []
+    return ", ".join(parts) or "same"
+
+
+def line_cells(line: StandingsRow, reference: StandingsRow) -> list[str]:
+    """One row: reading, n, systems, order."""
+    return [
+        line.reading.label,
+        str(line.questions),
+        *map(standing_text, line.standings),
+        order_text(line, reference),
+    ]
+
+
+def tally_rows(lens: Lens) -> list[list[str]]:
+    """One row per system over the whole grid."""
+    return [
+        [name, *_places(tally, lens.readings), f"{tally.low:.1f} to {tally.high:.1f}"]
+        for name, tally in zip(lens.systems, lens.tallies, strict=False)
+    ]
+
+
+def _places(tally: Tally, readings: int) -> tuple[str, str]:
+    """How many readings a system leads, and its ranks."""
+    if tally.best is None:
+        return "", "reference"
+    ranks = f"{tally.best}" if tally.best == tally.worst else f"{tally.best} to {tally.worst}"
+    return f"{tally.first:.3g} of {readings}", ranks
+
+
+TALLY_HEADINGS = ("system", "leads", "ranks", "values")
+
+
+def heading(lens: Lens) -> str:
+    """Data set, backbone, prompts and coverage."""
+    about = ", ".join(filter(None, (lens.dataset, lens.setting)))
+    text = f"{about}: {lens.questions} questions that all {len(lens.systems)} systems answered"
+    if len(lens.systems) == 1:
+        text = f"{about}: {lens.questions} questions"
+    text += f", of one conversation {BY_QUESTION}" if lens.by_question else ""
+    partial = [
+        f"{name} {count}" for name, count in zip(lens.systems, lens.covered, strict=True) if count > lens.questions
+    ]
+    text += f" (answered in all: {', '.join(partial)})" if partial else ""
+    return "; ".join(filter(None, [text, lens.unlike, *lens.labels]))
+
+
+def summary(lens: Lens) -> str:
+    """One sentence: how much the reading decides."""
+    leaders = [name for name, tally in zip(lens.systems, lens.tallies, strict=False) if tally.first > 0]
+    if not lens.tallies or sum(lens.ranked) < 2:
+        return ""
+    if len(leaders) == 1:
+        return f"{leaders[0]} leads under each of the {lens.readings} readings."
+    return f"Over {lens.readings} readings of one metric's name {len(leaders)} systems lead: {'; '.join(leaders)}."
+
+
+def left_out(lens: Lens) -> str:
+    """Which judges are not shown, and why; empty where none is."""
+    if not lens.left_out:
+        return ""
+    return f"Not ranked, because settings or model of the judge differ between the runs: {', '.join(lens.left_out)}."
+
+
+def short_names(names: Sequence[str], longest: int = 24) -> list[str]:
+    """Names that fit a column; numbered where one does not."""
+    if max(map(len, names)) <= longest:
+        return list(names)
+    return [f"{number} {name}"[:longest].rstrip(" ,") for number, name in enumerate(names, start=1)]

@@ -1,0 +1,61 @@
+"""The commands that there are: found in the package ``eval``, described by their first line, none of them imported."""
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.commands.suggestions import did_you_mean
+from memsys.errors import ConfigError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command.
+
+    Attributes:
+        name: as it is typed.
+        module: holds its ``main``.
+        summary: what it does, in one line.
+    """
+
+    name: str
+    module: str
+    summary: str
+
+
+def commands(package: Path = PACKAGE) -> list[Command]:
+    """All commands, by name: modules of the package with a ``main``, and folders with a ``__main__``."""
+    modules = [path for path in package.glob("*.py") if not path.name.startswith("_")]
+    found = [_command(path, path.stem) for path in (*modules, *package.glob("*/__main__.py"))]
+    return sorted((command for command in found if command), key=lambda command: command.name)
+
+
+def _command(path: Path, stem: str) -> Command | None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if not any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body):
+        return None
+    summary = (ast.get_docstring(tree) or "").partition("\n")[0].partition(" ``")[0].rstrip(":.")
+    if stem == "__main__":
+        return Command(path.parent.name, f"{PACKAGE.name}.{path.parent.name}.__main__", summary)
+    return Command(stem, f"{PACKAGE.name}.{stem}", summary)
+
+
+def find_command(name: str, known: Iterable[Command]) -> Command:
+    """Find a command by its name, or by a beginning that no other command has.
+
+    Raises:
+        ConfigError: there is none, or several begin like this.
+    """
+    by_name = {command.name: command for command in known}
+    if name in by_name:
+        return by_name[name]
+    begun = [each for each in by_name if each.startswith(name)]
+    if len(begun) == 1:
+        return by_name[begun[0]]
+    if begun:
+        raise ConfigError(f"{name} may be {' or '.join(begun)}; write one of them")
+    guess = did_you_mean(name, by_name)
+    raise ConfigError(f"there is no command {name!r}{guess}; `memsys --help` lists the commands")

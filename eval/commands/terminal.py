@@ -1,0 +1,125 @@
+"""What is printed: consoles that read nothing as a command or as markup, and the line that names the current stage."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Where the output is no terminal, a stage is named if nothing was said for so long: logs of short commands stay short.
+_QUIET_SECONDS = 3.0
+
+
+@cache
+def console(least_width: int = 0) -> "Console":
+    """Console on standard output; plain text where it is no terminal.
+
+    Args:
+        least_width: columns that a table needs; in a narrow window a wrapped line is easier to read than a cut one.
+    """
+    from eval.commands.safe_console import SafeConsole
+
+    # Logs and pipes have no width of their own; eighty columns would cut the tables.
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    found = SafeConsole(soft_wrap=False, width=None if known else 120)
+    return SafeConsole(soft_wrap=False, width=max(found.width, least_width)) if least_width else found
+
+
+def say(text: str, style: str | None = None) -> None:
+    """Print lines as they are, however long: nothing in them is markup, and no number is coloured."""
+    console().print(text, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+def complain(message: str) -> None:
+    """Write one error message to standard error, without keys."""
+    from eval.commands.safe_console import SafeConsole
+    from memsys.credentials import redacted
+
+    SafeConsole(stderr=True, soft_wrap=True).print(f"error: {redacted(message)}", style="bold red", highlight=False)
+
+
+class Stages:
+    """What a command is at: a line with a spinner and seconds in a terminal, else lines on standard error.
+
+    Args:
+        clock: seconds from any beginning.
+        write: writes one line where the output is no terminal.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, write: Callable[[str], Any] | None = None) -> None:
+        self._clock, self._write = clock, write or _to_standard_error
+        self._titles: list[str] = []
+        self._said = clock()
+        self._display: Any = None
+
+    @contextmanager
+    def stage(self, title: str) -> Iterator[None]:
+        """Show a title while the block runs; within a stage, the inner title is shown for its time."""
+        if not self._titles:
+            self._said = self._clock()
+        self._titles.append(title)
+        self._show()
+        try:
+            yield
+        finally:
+            self._titles.pop()
+            self._show()
+
+    def _show(self) -> None:
+        if not console().is_terminal:
+            self._say()
+        elif self._titles:
+            self._display = self._display or _spinner()
+            self._display.reset(0, description=self._titles[-1])
+        elif self._display is not None:
+            self._display.stop()
+            self._display = None
+
+    def _say(self) -> None:
+        now = self._clock()
+        if self._titles and now - self._said >= _QUIET_SECONDS:
+            self._said = now
+            self._write(self._titles[-1])
+
+
+def _spinner() -> Any:
+    from rich import progress
+
+    display = progress.Progress(
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        progress.TimeElapsedColumn(),
+        console=console(),
+        transient=True,
+        refresh_per_second=4,
+    )
+    display.add_task("", total=None)
+    display.start()
+    return display
+
+
+def _to_standard_error(line: str) -> None:
+    sys.stderr.write(f"{line} ...\n")
+    sys.stderr.flush()
+
+
+_STAGES = Stages()
+
+
+def stage(title: str) -> Any:
+    """Show what the command is at while a block runs; see :meth:`Stages.stage`."""
+    return _STAGES.stage(title)
+
+
+@contextmanager
+def announced(title: str) -> Iterator[None]:
+    """Show what the command is at while a block runs, with a line of its own in logs, where no spinner stays."""
+    if not console().is_terminal:
+        say(title)
+    with stage(title):
+        yield

@@ -1,0 +1,112 @@
+"""The command line of a run, taken apart before Hydra sees it: options here, settings there.
+
+Hydra reads ``memory=a,b -m hydra/launcher=slurm`` as an error of its own options, answers an unknown option with its
+usage, and an unreadable value with its grammar.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+from eval.commands.suggestions import did_you_mean
+from memsys.errors import ConfigError
+
+_MULTIRUN = ("-m", "--multirun")
+#: What other programs call going on with a run.
+_RESUMING = ("--resume", "--continue", "--restart")
+_CONFIG_DIR = ("-cd", "--config-dir")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A command line in two parts.
+
+    Attributes:
+        options: Hydra's own, with their values.
+        overrides: settings, in order.
+    """
+
+    options: tuple[str, ...]
+    overrides: tuple[str, ...]
+
+    @property
+    def multirun(self) -> bool:
+        """Whether several values of a setting are one run each."""
+        return any(option in _MULTIRUN for option in self.options)
+
+    @property
+    def config_dir(self) -> Path | None:
+        """Further folder of configuration."""
+        for option, value in pairwise((*self.options, "")):
+            name, equals, own = option.partition("=")
+            if name in _CONFIG_DIR:
+                return Path(own if equals else value)
+        return None
+
+    def arguments(self) -> list[str]:
+        """All of it in an order that Hydra reads."""
+        return [*self.options, *self.overrides]
+
+
+def split(arguments: Sequence[str]) -> CommandLine:
+    """Take a command line apart.
+
+    Raises:
+        ConfigError: an option that does not exist.
+    """
+    options: list[str] = []
+    overrides: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument.startswith("-"):
+            options += _option(argument, rest)
+        else:
+            overrides.append(argument)
+    return _with_optional_values(options, overrides)
+
+
+def _option(argument: str, rest: Iterator[str]) -> list[str]:
+    """An option and the value it needs."""
+    name, equals, _ = argument.partition("=")
+    actions = _actions()
+    if name in _RESUMING:
+        raise ConfigError(f"{name} is no option of run: a stopped run goes on when its command is started again")
+    if name not in actions:
+        bare = name.lstrip("-")
+        value = argument.partition("=")[2] if equals else next((each for each in rest if "=" not in each), "VALUE")
+        settings = f"; settings have no dashes: write {bare}={value}" if bare else ""
+        guess = did_you_mean(name, [each for each in actions if each.startswith("--")])
+        raise ConfigError(f"{name} is no option of run{settings}{guess}")
+    if actions[name].nargs is not None or equals:
+        _check_value(name, argument.partition("=")[2] if equals else None, actions[name])
+        return [argument]
+    given = [*islice(rest, 1)]
+    _check_value(name, given[0] if given else "", actions[name])
+    return [argument, *given]
+
+
+def _check_value(name: str, value: str | None, action: Any) -> None:
+    """Refuse a value that an option does not take, and options that choose another configuration than memsys's."""
+    if action.dest in ("config_name", "config_path"):
+        raise ConfigError(f"{name} is not for run, whose configuration is conf/config.yaml; write --config-dir FOLDER")
+    if value is not None and action.choices and value not in action.choices:
+        raise ConfigError(f"{name} needs one of {', '.join(action.choices)}, not {value or 'nothing'}")
+
+
+def _with_optional_values(options: list[str], overrides: list[str]) -> CommandLine:
+    """Give ``--info`` its topic back, which needs none."""
+    if "--info" in options or "-i" in options:
+        topics = [each for each in overrides if "=" not in each and not each.startswith(("+", "~"))]
+        place = options.index("--info" if "--info" in options else "-i")
+        _check_value("--info", topics[0] if topics else None, _actions()["--info"])
+        options[place] = f"--info={topics[0]}" if topics else "--info"
+        overrides = [each for each in overrides if each not in topics[:1]]
+    return CommandLine(tuple(options), tuple(overrides))
+
+
+def _actions() -> dict[str, Any]:
+    from hydra._internal.utils import get_args_parser
+
+    return dict(get_args_parser()._option_string_actions)

@@ -1,0 +1,134 @@
+"""Hydra's loader of ``conf/`` outside of ``hydra.main``: what the command line's checks and sweeps compose with."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.config.presets import CONF
+from memsys.errors import ConfigError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+#: Version of Hydra whose defaults are used.
+VERSION_BASE = "1.3"
+
+# Hydra looks for ``hydra_plugins`` on the module search path, on which a script in another folder does not have it.
+if str(CONF.parent) not in sys.path:
+    sys.path.append(str(CONF.parent))
+
+
+def config_loader(folder: Path | None = None) -> Any:
+    """Make a loader, which needs and changes no state of Hydra's but its list of plug-ins and resolvers.
+
+    Args:
+        folder: a further folder of configuration, as Hydra's ``--config-dir`` names one.
+
+    Returns:
+        ``hydra._internal.config_loader_impl.ConfigLoaderImpl``.
+    """
+    from hydra._internal.config_loader_impl import ConfigLoaderImpl
+    from hydra._internal.utils import create_config_search_path
+    from hydra.core.config_search_path import SearchPathQuery
+    from hydra.core.utils import setup_globals
+
+    setup_globals()
+    path = create_config_search_path(str(CONF))
+    if folder is not None:
+        path.prepend("command-line", f"file://{folder.resolve()}", anchor=SearchPathQuery(provider="schema"))
+    return ConfigLoaderImpl(config_search_path=path)
+
+
+def compose_run(overrides: Sequence[str]) -> "DictConfig | None":
+    """Compose the configuration of one run, Hydra's own part included.
+
+    ``hydra.main`` composes twice: first only to see whether it is a sweep.
+
+    Args:
+        overrides: as on the command line.
+
+    Returns:
+        ``None`` where ``hydra.main`` is needed: for a sweep, for settings of Hydra's own, and for the message of what
+        cannot be composed.
+    """
+    from hydra import version
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    if any(override.lstrip("+~").startswith(("hydra.", "hydra/")) for override in overrides):
+        return None
+    version.setbase(VERSION_BASE)
+    try:
+        config = compose(config_loader(), overrides)
+    except (HydraException, OmegaConfBaseException):
+        return None
+    return None if is_sweep(config) else config
+
+
+def is_sweep(config: "DictConfig") -> bool:
+    """Whether the choices themselves ask for a sweep, as those of ``conf/sweep`` do."""
+    return str(config.hydra.mode).rpartition(".")[2] == "MULTIRUN"
+
+
+def without_hydra(config: "DictConfig") -> "DictConfig":
+    """Take Hydra's own part out of a composed configuration, which becomes as a run sees it."""
+    from omegaconf import OmegaConf, open_dict
+
+    OmegaConf.set_readonly(config, False)
+    with open_dict(config):
+        del config["hydra"]
+    return config
+
+
+def compose(loader: Any, overrides: Sequence[str], *, sweep: bool = False, name: str = "config") -> "DictConfig":
+    """Compose one configuration, Hydra's own part included.
+
+    Args:
+        loader: of :func:`config_loader`.
+        overrides: as on the command line.
+        sweep: compose what stands above the cells of a sweep; overrides with several values are left out.
+        name: file of ``conf/`` to start from.
+
+    Raises:
+        HydraException: an override does not fit.
+        ConfigError: a file cannot be read.
+    """
+    from hydra.types import RunMode
+
+    mode = RunMode.MULTIRUN if sweep else RunMode.RUN
+    with _readable_files(loader):
+        config: DictConfig = loader.load_configuration(name, list(overrides), mode, from_shell=False)
+    return config
+
+
+@contextmanager
+def _readable_files(loader: Any) -> Iterator[None]:
+    """Turn what a file of configuration that is no YAML or no UTF-8 raises into a message that names the file.
+
+    Raises:
+        ConfigError: names file, line and what is wrong.
+    """
+    from yaml import YAMLError
+
+    try:
+        yield
+    except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{mark.name}, line {mark.line + 1}" if mark else "a file of configuration"
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise ConfigError(f"{place}: is no YAML ({problem}); correct it") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{_file_with(error.object, loader)} is no UTF-8; save it as UTF-8") from error
+
+
+def _file_with(part: bytes, loader: Any) -> str:
+    """Name the file that a part belongs to: an error of decoding knows only the part that was being read."""
+    folders = [Path(source.path) for source in loader.repository.sources]
+    for path in (path for folder in folders if folder.is_absolute() for path in sorted(folder.rglob("*.yaml"))):
+        content = path.read_bytes()
+        if part in content:
+            begins = content[:60].decode("latin-1").partition("\n")[0]
+            return f"{path}: the file that begins {begins!r}"
+    return "a file of configuration"

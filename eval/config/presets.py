@@ -1,0 +1,82 @@
+"""Presets read without Hydra: what scoring, tables and reports need of ``conf/`` when no run is started."""
+
+from dataclasses import fields
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memsys.assets.paths import shipped
+from memsys.errors import ConfigError
+from memsys.yaml_files import read_yaml
+
+CONF = shipped("conf")
+
+#: File of a method's folder that holds several presets; see :mod:`eval.config.choices`.
+VARIANTS = "variants.yaml"
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
+
+
+def preset_names(folder: Path) -> tuple[str, ...]:
+    """Names of the presets of a folder, sorted."""
+    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
+
+
+def description(preset: Path) -> str:
+    """The comment that a preset begins with, without instructions to Hydra, as one line; empty where it has none."""
+    comment = takewhile(lambda line: line.startswith("#"), preset.read_text(encoding="utf-8").splitlines())
+    return " ".join(line.removeprefix("#").strip() for line in comment if not line.startswith("# @"))
+
+
+def find_preset(name: str, folder: Path, what: str) -> Path:
+    """Return the file of a preset.
+
+    Args:
+        name: of the preset.
+        folder: where presets of its kind lie.
+        what: how its kind is called in an error.
+
+    Raises:
+        ConfigError: there is no such preset; lists those there are.
+    """
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(preset_names(folder)) or "none: the folder is empty"
+        raise ConfigError(f"{what}={name!r} is unknown; choose one of {known}")
+    return path
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Read a YAML file of settings.
+
+    Raises:
+        ConfigError: it is missing, no YAML, or holds no settings by name.
+    """
+    settings = read_yaml(path, "name a YAML file of settings")
+    if not isinstance(settings, dict):
+        raise ConfigError(f"{path} must hold settings by name, not {type(settings).__name__}")
+    return settings
+
+
+def default_choice(part: str) -> str:
+    """Return the choice of a part, such as ``protocol``, that a run has where nothing names another."""
+    entries = read_settings(CONF / "config.yaml")["defaults"]
+    return next(str(entry[part]) for entry in entries if isinstance(entry, dict) and part in entry)
+
+
+def make_preset(kind: type[T], path: Path) -> T:
+    """Make the configuration object of a YAML file; its ``_target_`` is Hydra's alone.
+
+    Raises:
+        ConfigError: the file cannot be read, or a setting is missing, unknown or wrong.
+    """
+    settings = read_settings(path)
+    settings.pop("_target_", None)
+    try:
+        return kind(**settings)
+    except TypeError as error:
+        known = ", ".join(item.name for item in fields(kind))
+        raise ConfigError(f"{path}: {error}; settings are {known}") from error

@@ -1,0 +1,94 @@
+"""Prices of hosted backbones and embedders: ``conf/prices.yaml``."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from eval.config.presets import CONF, read_settings
+from memsys.errors import ConfigError
+
+FILE = CONF / "prices.yaml"
+_OF_BACKBONES, _OF_EMBEDDERS = ("prompt", "completion"), ("embedding",)
+_TEXTS = ("date", "source")
+_MILLION = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens, with the day on which they held and who says so; ``""`` where the file does not.
+
+    The discount that providers give for prompts they have seen before is not counted.
+    """
+
+    prompt: float
+    completion: float
+    date: str = ""
+    source: str = ""
+
+    def of(self, prompt_tokens: float, completion_tokens: float) -> float:
+        """Dollars of these tokens."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _MILLION
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingPrice:
+    """US dollars per million tokens that are embedded, with its day and source as :class:`Price` has them."""
+
+    embedding: float
+    date: str = ""
+    source: str = ""
+
+    def of(self, tokens: float) -> float:
+        """Dollars of these tokens."""
+        return tokens * self.embedding / _MILLION
+
+
+@cache
+def load_prices(path: Path = FILE) -> Mapping[str, Price]:
+    """Prices by name of the backbone; one whose entry is null has none.
+
+    Raises:
+        ConfigError: an entry lacks a number, or has a setting that is none.
+    """
+    return {name: Price(**entry) for name, entry in _entries(path, _OF_BACKBONES)}
+
+
+@cache
+def load_embedding_prices(path: Path = FILE) -> Mapping[str, EmbeddingPrice]:
+    """Prices by name of the embedder.
+
+    Raises:
+        ConfigError: an entry lacks its number, or has a setting that is none.
+    """
+    return {name: EmbeddingPrice(**entry) for name, entry in _entries(path, _OF_EMBEDDERS)}
+
+
+def dates_of(prices: Iterable[Price | EmbeddingPrice | None]) -> str:
+    """The days on which prices held, for beside the dollars they gave: ``2026-03``, or ``2026-03 to 2026-07-03``."""
+    dates = sorted({price.date or "no date" for price in prices if price is not None})
+    return dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else ""
+
+
+def _entries(path: Path, keys: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Checked entries of backbones or of embedders; who has no price has none."""
+    for name, entry in read_settings(path).items():
+        of_embedder = isinstance(entry, dict) and set(_OF_EMBEDDERS) <= set(entry)
+        if entry is not None and of_embedder == (keys == _OF_EMBEDDERS):
+            yield name, {**_numbers(path, name, entry, keys), **_texts(entry)}
+
+
+def _numbers(path: Path, name: str, entry: Any, keys: tuple[str, ...]) -> dict[str, Any]:
+    given = entry if isinstance(entry, dict) else {}
+    numbers = [given.get(key) for key in keys]
+    if not all(isinstance(one, int | float) and not isinstance(one, bool) and one >= 0 for one in numbers):
+        raise ConfigError(f"{path}: {name} needs {' and '.join(keys)} in dollars per million tokens, or null")
+    known = {*keys, *_TEXTS}
+    if unknown := sorted(set(given) - known):
+        raise ConfigError(f"{path}: {name}.{unknown[0]} is unknown; known are {', '.join(sorted(known))}")
+    return {key: float(given[key]) for key in keys}
+
+
+def _texts(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: str(entry.get(key, "")) for key in _TEXTS}

@@ -1,0 +1,93 @@
+"""``memsys run --help [GROUP ...]``: what can be chosen, read from ``conf/`` without Hydra.
+
+Hydra's own help composes every group to list it, which takes seconds; the folders, the comment that each file begins
+with and the ``about`` of each variant say the same and what the choice is.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from eval.commands.commands import described
+from eval.commands.help_text import beside, filled
+from eval.config.choices import MEMORY, presets
+from eval.config.presets import CONF
+from memsys.errors import ConfigError
+
+#: Folders whose files others start from; none is a choice.
+_BASES = "base"
+#: Folders of ``conf/`` that are no part of a run's configuration: ``eval.judge`` reads them.
+_NOT_OF_A_RUN = ("judge",)
+_INDENT = 4 * " "
+
+_USAGE = """\
+memsys runs a memory system over a data set with a backbone and scores its answers.
+
+usage: memsys run [+experiment=NAME] [GROUP=CHOICE ...] [KEY=VALUE ...] [-m for sweeps: memory=a,b]
+"""
+_CLOSING = described("""\
+`--help GROUP` (for instance `--help memory`) says what each choice of a group is. Groups with + are not in the default
+configuration: write +experiment=NAME. Every key can be overridden: seed=1 memory.k=20 dataset.conversations=[conv-26].
+A run shows the name of a memory (clag/small: clag_small), which may be written as well: memory=clag_small
+
+A model of your own, on vLLM or any OpenAI-compatible endpoint: docs/models.md
+
+`--cfg job` prints the composed config, `--info defaults-tree` where each part comes from.
+""")
+
+
+def asks_for_help(arguments: Sequence[str]) -> bool:
+    """Whether the command line asks for the help of :func:`help_text`."""
+    return any(argument in ("--help", "-h") for argument in arguments)
+
+
+def help_text(arguments: Sequence[str], conf: Path = CONF, added: Sequence[Path] = ()) -> str:
+    """Make the help that a command line asks for.
+
+    Args:
+        arguments: of the command line; names of groups among them ask for their choices with a description each.
+        conf: folder of the configuration.
+        added: further folders, of plug-ins.
+
+    Raises:
+        ConfigError: a name that is no group.
+    """
+    folders = (conf, *added)
+    known = sorted({name for folder in folders for name in groups(folder)})
+    named = [argument for argument in arguments if not argument.startswith("-") and "=" not in argument]
+    for name in named:
+        if name not in known:
+            raise ConfigError(f"--help {name}: no such group; choose from {', '.join(known)}")
+    if named:
+        return "\n".join(_described(_choices(folders, name), name) for name in named)
+    listed = "".join(_listed(_choices(folders, name), name) for name in known)
+    return f"{filled(_USAGE)}\n\nChoices (conf/):\n\n{listed}\n{filled(_CLOSING)}\n"
+
+
+def groups(conf: Path) -> Iterator[str]:
+    """Names of the configuration groups of a run, sorted: the folders that hold presets."""
+    folders = [path for path in conf.rglob("*") if path.is_dir()]
+    for folder in sorted(path for path in folders if path.name != _BASES and path.parent.name != MEMORY.name):
+        name = folder.relative_to(conf).as_posix()
+        if name not in _NOT_OF_A_RUN and presets(folder):
+            yield name
+
+
+def _choices(folders: Sequence[Path], group: str) -> dict[str, str]:
+    """Description of each choice of a group, sorted; the first folder that has a choice wins, as for Hydra."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        for preset in presets(folder / group).values():
+            found.setdefault(preset.choice, preset.about)
+    return dict(sorted(found.items()))
+
+
+def _listed(choices: Iterable[str], name: str) -> str:
+    added = "+" if name in ("experiment", "sweep") else ""
+    listed = filled(", ".join(choices), indent=_INDENT)
+    return f"  {added}{name}=\n{listed}\n"
+
+
+def _described(choices: Mapping[str, str], name: str) -> str:
+    width = max(map(len, choices), default=0)
+    lines = [beside(f"  {choice:<{width}}  ", about) for choice, about in choices.items()]
+    return "\n".join((f"{name}=", *lines, ""))

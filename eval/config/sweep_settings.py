@@ -1,0 +1,68 @@
+"""Settings of a sweep's cells that what stands above the cells does not have.
+
+Hydra applies a setting with one value above the cells too, where the default memory stands instead of those that the
+sweep is over, and ends if that has no such setting.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from eval.config.choices import GLOBAL_GROUPS
+from eval.config.compose import is_sweep
+from eval.config.composed_nodes import has_node
+from eval.config.override_values import first_cell, of_one_value
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from eval.config.overrides import Checker
+
+
+def compose_first_cell(checker: "Checker", parsed: Sequence[Any]) -> "DictConfig":
+    """Compose the choices of a sweep's first cell, or those of a run, without settings.
+
+    Args:
+        checker: knows ``conf/``.
+        parsed: settings of a command line, which win over what an experiment sweeps by itself.
+
+    Raises:
+        HydraException: choices do not go together.
+    """
+    choices = [override for override in parsed if checker.is_group(override.key_or_group)]
+    given = {override.key_or_group for override in choices}
+    lines = [first_cell(override) for override in choices]
+    config = checker.compose_above_cells(lines)
+    params = checker.parse(f"{key}={value}" for key, value in (config.hydra.sweeper.get("params") or {}).items())
+    own = [each for each in params if checker.is_group(each.key_or_group) and each.key_or_group not in given]
+    return checker.compose_above_cells([*map(first_cell, own), *lines]) if own else config
+
+
+def settings_for_hydra(checker: "Checker", parsed: Sequence[Any], multirun: bool) -> tuple[str, ...]:
+    """The settings of a command line, with those that its cells alone have as sweeps of one value.
+
+    Args:
+        checker: knows ``conf/``.
+        parsed: settings of a command line.
+        multirun: whether its options ask for a sweep; its choices may do so too.
+    """
+    from hydra.errors import HydraException
+
+    given = tuple(override.input_line for override in parsed)
+    settings = [override for override in parsed if _is_plain_setting(checker, override)]
+    if not settings or not (multirun or any(override.key_or_group in GLOBAL_GROUPS for override in parsed)):
+        return given
+    try:
+        choices = [override.input_line for override in parsed if checker.is_group(override.key_or_group)]
+        above = checker.compose_above_cells(choices)
+    except HydraException:  # explained() says later what does not fit
+        return given
+    missing = [override for override in settings if not has_node(above, override.key_or_group)]
+    if not missing or not (multirun or is_sweep(above)):
+        return given
+    return tuple(of_one_value(each) if each in missing else each.input_line for each in parsed)
+
+
+def _is_plain_setting(checker: "Checker", override: Any) -> bool:
+    if override.is_hydra_override() or checker.is_group(override.key_or_group):
+        return False
+    return not (override.is_add() or override.is_force_add() or override.is_delete() or override.is_sweep_override())

@@ -1,0 +1,1 @@
+"""What finished runs say: tables, comparisons, figures, evidence recall, the papers' printed numbers, single cells."""

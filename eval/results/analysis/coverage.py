@@ -1,0 +1,134 @@
+"""``python -m eval.results.analysis.coverage``: how often intervals over conversations hold the truth, by simulation.
+
+Ten conversations with LoCoMo's numbers of questions, scores between 0 and 1 whose conversations differ as an intraclass
+correlation says. Writes ``results/audit/coverage.md``; seeded, so that the file is the same on every machine.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.commands.commands import explains_errors, start
+from eval.commands.escaping import markdown_row
+from eval.commands.whole_numbers import count
+from eval.runs.files import write_atomic
+from eval.scoring.clusters import cluster_interval
+from eval.scoring.inference import MetricScores, bootstrap_interval
+from memsys.seeding import generator
+
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "results" / "audit" / "coverage.md"
+
+#: Questions of LoCoMo's ten conversations.
+SIZES = (199, 105, 193, 260, 242, 158, 190, 239, 196, 204)
+CORRELATIONS = (0.005, 0.02, 0.05)
+#: Share of questions that are answered right, before conversations differ.
+CENTRE = 0.25
+SIMULATIONS, RESAMPLES = 2_000, 2_000
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How often the truth lay inside, for one intraclass correlation.
+
+    Attributes:
+        correlation: intraclass correlation of the scores.
+        percentile: percentile bootstrap over conversations.
+        cluster_t: cluster t interval over conversations.
+        one_of_ten: interval over the questions of one conversation, against the mean of all.
+    """
+
+    correlation: float
+    percentile: float
+    cluster_t: float
+    one_of_ten: float
+
+
+def simulate(correlation: float, simulations: int = SIMULATIONS, resamples: int = RESAMPLES) -> Coverage:
+    """Draw data sets and count the intervals that hold the true mean.
+
+    Args:
+        correlation: intraclass correlation: variance between conversations over all variance.
+        simulations: data sets drawn.
+        resamples: of each percentile bootstrap.
+    """
+    rng = generator("coverage", 0, simulations, int(correlation * 1000))
+    names = tuple(name for number, size in enumerate(SIZES) for name in [f"c{number}"] * size)
+    hits = np.zeros(3)
+    for _ in range(simulations):
+        scores = MetricScores(_draw(rng, correlation), names, np.ones(len(names), dtype=np.int64))
+        hits += _inside(scores, resamples)
+    percentile, cluster_t, one = hits / simulations
+    return Coverage(correlation, float(percentile), float(cluster_t), float(one))
+
+
+def _draw(rng: np.random.Generator, correlation: float) -> Floats:
+    """Right or wrong by question; a conversation's share follows a beta distribution with the wanted correlation."""
+    strength = 1 / correlation - 1
+    shares = rng.beta(CENTRE * strength, (1 - CENTRE) * strength, len(SIZES))
+    return (rng.random(sum(SIZES)) < np.repeat(shares, SIZES)).astype(np.float64)
+
+
+def _inside(scores: MetricScores, resamples: int) -> Floats:
+    first = slice(0, SIZES[0])
+    alone = MetricScores(scores.values[first], scores.conversations[first], scores.strata[first])
+    intervals = bootstrap_interval(scores, resamples=resamples), cluster_interval(scores), cluster_interval(alone)
+    return np.array([found.low <= CENTRE <= found.high for found in intervals if found], dtype=np.float64)
+
+
+def render(found: Sequence[Coverage], simulations: int, resamples: int) -> str:
+    """Return the page."""
+    heads = ("ICC", "percentile bootstrap", "cluster t", "questions of one conversation")
+    rows = [
+        (str(one.correlation), f"{one.percentile:.3f}", f"{one.cluster_t:.3f}", f"{one.one_of_ten:.3f}")
+        for one in found
+    ]
+    error = np.sqrt(0.95 * 0.05 / simulations)
+    return "\n".join(
+        [
+            "# Coverage of the intervals",
+            "",
+            f"Share of {simulations:,} simulated data sets whose 95 % interval holds the true mean; simulation error "
+            f"{error:.3f}. Ten conversations with LoCoMo's {sum(SIZES):,} questions, each right or wrong, mean "
+            f"{CENTRE}; conversations differ as the intraclass correlation (ICC) says. {resamples:,} "
+            f"resamples a bootstrap.",
+            "",
+            markdown_row(heads),
+            markdown_row(["---:"] * len(heads)),
+            *map(markdown_row, rows),
+            "",
+            "The last column is what an interval over the questions of one conversation is worth as an interval for "
+            "the mean over conversations: tables print it as a range over its questions, marked, and never "
+            "as an interval.",
+            "",
+            "Written by `python -m eval.results.analysis.coverage`.",
+            "",
+        ]
+    )
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Simulate and write the page; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.results.analysis.coverage", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument(
+        "--simulations", type=count(1), default=SIMULATIONS, help="data sets drawn for each correlation"
+    )
+    parser.add_argument("--resamples", type=count(1), default=RESAMPLES, help="of each percentile bootstrap")
+    parser.add_argument("--out", type=Path, default=OUT, help="the page that is written")
+    options = parser.parse_args(arguments)
+    found = [simulate(each, options.simulations, options.resamples) for each in CORRELATIONS]
+    write_atomic(options.out, render(found, options.simulations, options.resamples).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    start(main)

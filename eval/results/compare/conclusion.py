@@ -1,0 +1,283 @@
+"""What a comparison shows and what it does not, in a few sentences from its own numbers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eval.loaders.custom import CUSTOM
+from eval.loaders.custom_files import PAGE
+from eval.metrics.sessions import BY_SESSION
+from eval.results.compare.columns import ANSWERABLE
+from eval.results.compare.pairs import on_the_same_data
+from eval.results.compare.rows import SystemRow
+from eval.results.compare.seeds import fewer_seeds, named_seeds
+from eval.results.tables.pairs import Pair
+from eval.results.tables.stored import StoredRun
+from eval.results.tables.text import fixed, p_text
+from eval.scoring.paired import ALPHA
+
+#: Standard errors of a drawn p-value within which it is close to the level of the test.
+_CLOSE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Lead:
+    """Two systems of a pair, the one that is ahead first; ``sign`` turns the pair's difference into its lead."""
+
+    leader: str
+    other: str
+    pair: Pair
+    sign: float
+
+    @property
+    def points(self) -> float:
+        return abs(self.pair.result.difference)
+
+    @property
+    def text(self) -> str:
+        """Who leads whom by how much in the pair's column."""
+        return self.in_column(self.pair.column)
+
+    def in_column(self, column: str) -> str:
+        """Who leads whom by how much; two that no shown digit tells apart are level."""
+        points = f"{self.points:.1f}"
+        if not float(points):
+            return f"{self.leader} and {self.other} are level ({points} points {column} apart)"
+        return f"{self.leader} leads {self.other} by {points} points {column}"
+
+    @property
+    def here(self) -> str:
+        """The difference on these questions alone, in the pair's column."""
+        return f"{self.leader} differs here from {self.other} by {fixed(self.points, 1)} points {self.pair.column}"
+
+    @property
+    def bracket(self) -> str:
+        """The interval of the lead; empty where there is none."""
+        interval = self.pair.result.interval
+        if interval is None:
+            return ""
+        low, high = sorted((self.sign * interval.low, self.sign * interval.high))
+        return f"[{fixed(low, 1)}, {fixed(high, 1)}]"
+
+
+def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[Pair], lead: str) -> str:
+    """Say which system leads, by how much, and whether that can be claimed.
+
+    References (no memory, full context, the gold evidence, constants) lead nothing, unless there is nothing else. A
+    system that has none but references beside it is held against the best of those that it is not behind. Where F1
+    was also tested without the questions that have no answer, it is said what holds under one of the two alone.
+
+    Args:
+        rows: sorted, the best first.
+        baseline: what the others were tested against.
+        pairs: the tests, of any metric.
+        lead: column that the rows are sorted by.
+
+    Returns:
+        One sentence, or a few; empty where nothing was scored.
+    """
+    scored = [row for row in rows if lead in row.estimates]
+    if not scored:
+        return ""
+    tested = {pair.system: pair for pair in pairs if pair.column == lead or pair.column.startswith(f"{lead} (")}
+    answerable = {pair.system: pair for pair in pairs if pair.column == ANSWERABLE != lead}
+    systems = [row for row in scored if not row.run.reference] or scored
+    first = systems[0]
+    if not tested:
+        value, reason = first.estimates[lead].value, _why_untested(first, rows, baseline, lead)
+        return f"On {_extent(first)} {first.label} has {lead} {value:.1f}; {reason}."
+    if first.label == baseline.label:
+        others = [tested[row.label] for row in systems if row.label in tested]
+        pair = max(others, key=_difference) if others else _best_reference(list(tested.values()))
+    elif first.label not in tested:
+        return f"{first.label} leads, but {_apart(first, baseline)}, so no difference can be claimed."
+    else:
+        pair = tested[first.label]
+    builds = _builds([row for row in rows if row.label in (pair.system, pair.baseline)], lead)
+    sentences = [f"On {_extent(first, pair)} {_sentence(_lead_of(pair, first.label), lead, builds)}"]
+    sentences += _of_fewer_seeds(pair.system, rows, baseline)
+    if pair.system in answerable:
+        sentences.append(_answerable_sentence(pair, answerable[pair.system]))
+    rest = {name: one for name, one in answerable.items() if name != pair.system}
+    return " ".join([*sentences, *_under_one_alone(tested, rest, lead)])
+
+
+def _of_fewer_seeds(system: str, rows: Sequence[SystemRow], baseline: SystemRow) -> list[str]:
+    """That a test is of fewer seeds than a label names, which the means beside it are of."""
+    tested = next(row for row in rows if row.label == system)
+    seeds = fewer_seeds(tested.repeats, baseline.repeats)
+    return [f"That is of {named_seeds(seeds)}, which both ran."] if seeds else []
+
+
+def _why_untested(first: SystemRow, rows: Sequence[SystemRow], baseline: SystemRow, lead: str) -> str:
+    """Why no system was tested against the baseline."""
+    others = [row for row in rows if row is not first and lead in row.estimates]
+    if not others:
+        return "there is no other system to compare it with" if len(rows) == 1 else f"no other system here has {lead}"
+    if not any(on_the_same_data(row.run, first.run) for row in others):
+        return "the others ran on other data"
+    if lead not in baseline.estimates:  # one that was named: by itself such a system is no baseline
+        return f"the baseline, {baseline.label}, has no {lead}, so nothing was tested"
+    if baseline.label == first.label:
+        return "the others share no question with it"
+    return f"it {_apart(first, baseline)}, the baseline"
+
+
+def _apart(first: SystemRow, baseline: SystemRow) -> str:
+    """Why there is no test of a system against the baseline."""
+    same = on_the_same_data(first.run, baseline.run)
+    return f"shares no question with {baseline.label}" if same else f"ran on other data than {baseline.label}"
+
+
+def no_evidence(rows: Sequence[SystemRow]) -> str:
+    """Say which runs only retrieved for questions without evidence, and what to do; empty where there is none."""
+    labels: dict[str, list[str]] = {}
+    for row in rows:
+        if _nothing_to_find(row.run):
+            labels.setdefault(row.run.dataset, []).append(row.label)
+    return " ".join(
+        f"No question that was asked on {dataset} has evidence, so what {' and '.join(names)} retrieved cannot be "
+        f"scored: {_where_evidence_is_named(dataset)}, or let a backbone answer (mode=answers)."
+        for dataset, names in labels.items()
+    )
+
+
+def unanswered(rows: Sequence[SystemRow]) -> str:
+    """Say of each system how many of its questions have no whole answer, and how they count; empty where all have."""
+    found = {row.label: [run.unanswered for run in row.repeats.runs] for row in rows}
+    texts = [f"{label}: {text}" for label, ones in found.items() for text in dict.fromkeys(filter(None, ones))]
+    return f"{'; '.join(texts)}." if texts else ""
+
+
+def _nothing_to_find(run: StoredRun) -> bool:
+    counts = run.record["data"]
+    unmarked = counts.get("questions_without_evidence") == counts.get("questions", 0) > 0
+    by_session = any(row.metrics.get(metric) is not None for row in run.rows for metric in BY_SESSION)
+    return run.retrieval_only and unmarked and not by_session
+
+
+def _where_evidence_is_named(dataset: str) -> str:
+    if dataset == CUSTOM.key:
+        return f"name the turns that hold the answer (evidence in questions.jsonl, {PAGE})"
+    return f"ask questions with evidence (memsys inspect_data dataset={dataset} counts them by category)"
+
+
+def _best_reference(pairs: Sequence[Pair]) -> Pair:
+    """The best reference that is not ahead of the baseline; the best of all where every one is ahead."""
+    return max([pair for pair in pairs if _difference(pair) <= 0] or pairs, key=_difference)
+
+
+def _difference(pair: Pair) -> float:
+    return pair.result.difference
+
+
+def _lead_of(pair: Pair, first: str = "") -> _Lead:
+    """Who leads whom on the questions of the pair; the order of the rows is that of all questions of each system.
+
+    Of two that are level, ``first`` is named first.
+    """
+    difference = pair.result.difference
+    if difference < 0 or (difference == 0 and first == pair.baseline):
+        return _Lead(pair.baseline, pair.system, pair, -1.0)
+    return _Lead(pair.system, pair.baseline, pair, 1.0)
+
+
+def _extent(row: SystemRow, pair: Pair | None = None) -> str:
+    """Questions and conversations: of the pair, which may share a part of them alone, else of the row."""
+    questions, conversations = row.questions, len(row.run.conversations)
+    if pair is not None:
+        interval = pair.result.interval
+        questions = pair.result.questions
+        if interval is not None:
+            conversations = interval.units if interval.by == "conversation" else 1
+    return (
+        f"{questions} question{'' if questions == 1 else 's'} of "
+        f"{'one conversation' if conversations == 1 else f'{conversations} conversations'}"
+    )
+
+
+def _sentence(lead: _Lead, column: str, builds: str) -> str:
+    """Who leads whom in the column that the rows are sorted by, and whether that can be claimed."""
+    begin, pair = lead.in_column(column), lead.pair
+    text = f"{begin}; the paired 95 % interval {lead.bracket}"
+    if pair.verdict == "no test":
+        return f"{begin}; there are too few conversations for an interval, so no difference can be claimed."
+    if pair.verdict == "differs here":
+        return f"{lead.here}; no verdict follows from one conversation, and {builds}."
+    if _includes_zero(pair):
+        return f"{text} includes 0, so no difference can be claimed."
+    if pair.verdict == "exploratory":  # the protocol's primary metric is another: no test was declared beforehand
+        p_value = "" if pair.result.p_value is None else f" (p {_p(pair.result.p_value)}, not corrected)"
+        return f"{text} leaves out 0; its test is exploratory{p_value}, so no difference can be claimed."
+    if pair.verdict == "not confirmed":
+        return (
+            f"{text} leaves out 0, but the test does not confirm it ({_corrected(pair)}): no difference can be claimed."
+        )
+    differ = f"; the two differ in {' and '.join(pair.differing)} too, so it is not the memory's alone"
+    return f"{text} leaves out 0 ({_corrected(pair)}), so the lead holds{differ if pair.differing else ''}."
+
+
+def _includes_zero(pair: Pair) -> bool:
+    interval = pair.result.interval
+    return interval is not None and interval.low <= 0 <= interval.high
+
+
+def _builds(rows: Sequence[SystemRow], lead: str) -> str:
+    """What is known of the spread from one build of a memory to the next."""
+    known = [(row, row.estimates[lead].spread) for row in rows if lead in row.estimates]
+    texts = [
+        f"{row.label} {spread:.1f} ({len(row.repeats.runs)} builds)" for row, spread in known if spread is not None
+    ]
+    if not texts:
+        return "each was built once: the spread over builds is unknown"
+    return f"the standard deviation over builds is {' and '.join(texts)}"
+
+
+def _holds(pair: Pair) -> bool:
+    """Whether a difference can be claimed."""
+    return pair.verdict in ("above", "below")
+
+
+def _answerable_sentence(pair: Pair, answerable: Pair) -> str:
+    """The same two systems without the questions that have no answer, and what that says of the lead."""
+    lead = _lead_of(answerable)
+    begin = "Without the questions that have no answer"
+    if answerable.verdict == "differs here":
+        return f"{begin} {lead.here}."
+    begin = f"{begin} {lead.text}"
+    p_value = "" if answerable.adjusted is None else f", {_corrected(answerable)}"
+    begin += f" ({lead.bracket}{p_value})" if lead.bracket else ""
+    if _holds(pair) and _holds(answerable):
+        turned = lead.leader != _lead_of(pair).leader
+        return f"{begin}: {'there the opposite lead holds' if turned else 'the lead holds there too'}."
+    if _holds(answerable):
+        return f"{begin}: a lead holds for {ANSWERABLE} alone."
+    there = "the lead holds for F1 alone" if _holds(pair) else "no difference can be claimed there either"
+    return f"{begin}: {there}."
+
+
+def _under_one_alone(tested: Mapping[str, Pair], answerable: Mapping[str, Pair], lead: str) -> list[str]:
+    """The other systems whose difference to the baseline holds for F1 alone, or for F1 answerable alone."""
+    found = {
+        column: [
+            f"{name} ({ones[name].verdict})"
+            for name in answerable
+            if name in tested and _holds(ones[name]) and ones[name].verdict != others[name].verdict
+        ]
+        for column, ones, others in ((lead, tested, answerable), (ANSWERABLE, answerable, tested))
+    }
+    texts = [f"for {column} alone: {', '.join(names)}" for column, names in found.items() if names]
+    baseline = next((pair.baseline for pair in answerable.values()), "")
+    return [f"Of the other differences to {baseline} these hold {'; '.join(texts)}."] if texts else []
+
+
+def _corrected(pair: Pair) -> str:
+    """``p = 0.012 after Holm's correction``, with the error of drawing where other draws could decide otherwise."""
+    adjusted, error = pair.adjusted or 0.0, pair.adjusted_error
+    near = abs(adjusted - ALPHA) <= _CLOSE * error
+    drawn = f" ± {error:.4f} by drawing, which could decide otherwise," if error and near else ""
+    return f"p {_p(adjusted)}{drawn} after Holm's correction"
+
+
+def _p(p_value: float) -> str:
+    text = p_text(p_value)
+    return f"{text[0]} {text[1:]}" if text.startswith("<") else f"= {text}"

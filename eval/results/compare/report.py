@@ -1,0 +1,188 @@
+"""Making a comparison of runs: read them, show it, write it, draw it."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from eval.commands.terminal import console, say
+from eval.config.prompt_choice import wants_authors
+from eval.loaders.question_types import ADVERSARIAL
+from eval.results.compare.answers import NamedRun, show_answers
+from eval.results.compare.columns import columns
+from eval.results.compare.formats import render_csv, render_latex, render_markdown
+from eval.results.compare.model import Report, make_report
+from eval.results.compare.rows import lead_metric
+from eval.results.compare.terminal import show
+from eval.results.figures.figures import Series, Wording, plot_comparison
+from eval.results.tables.label_view import under_labels
+from eval.results.tables.spec import NO_BACKBONE
+from eval.results.tables.stored import Skipped, StoredRun, read_run
+from eval.runs.files import write_atomic
+from eval.runs.folders import runs_first
+from eval.scoring.labels import LabelView
+from eval.scoring.protocols import Protocol, load_protocol, recorded_protocol
+from memsys.errors import RunDirectoryError
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonChoices:
+    """How runs are compared.
+
+    Attributes:
+        protocol: name of the protocol; ``None`` takes the runs' own.
+        against: label, preset or run id of what the others are tested against; ``None``: RAG, or the simplest there is.
+        labels: view of disputed labels, see :mod:`eval.scoring.labels`.
+        answers: questions to print with the answer of each system.
+        unmeasured_judges: show judges too that were never measured.
+        prompts: ``ours`` or ``authors``, the prompts that the compared runs were asked with; ``None``: either.
+    """
+
+    protocol: str | None = None
+    against: str | None = None
+    labels: LabelView = "printed"
+    answers: int = 0
+    unmeasured_judges: bool = False
+    prompts: str | None = None
+
+
+def compare(
+    run_dirs: Sequence[Path],
+    out_dir: Path,
+    choices: ComparisonChoices | None = None,
+) -> list[Path]:
+    """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex`` and, with matplotlib, ``.svg``.
+
+    Args:
+        run_dirs: run directories or exported summaries. Runs that are not complete or not scored are named and left
+            out; those that differ in their seed alone are one system.
+        out_dir: folder of the files.
+        choices: how; ``None``: by default.
+
+    Returns:
+        The files written.
+
+    Raises:
+        RunDirectoryError: no run can be shown, or a file is broken.
+        ConfigError: unknown protocol, or ``against`` names no system.
+    """
+    choices = choices or ComparisonChoices()
+    readable = _asked_with(_readable(run_dirs), choices.prompts)
+    runs = _floors_on_the_questions_of([under_labels(run, choices.labels) for run in readable.values()])
+    rule = load_protocol(choices.protocol) if choices.protocol else _own_protocol(runs)
+    report = make_report(runs, rule, choices.against, unmeasured_judges=choices.unmeasured_judges)
+    names = {_which(run): row.label for row in report.rows for run in row.repeats.runs}
+    show_answers([NamedRun(names[_which(run)], path, run) for path, run in readable.items()], choices.answers)
+    show(report)
+    paths: list[Path] = []
+    for suffix, render in (("md", render_markdown), ("csv", render_csv), ("tex", render_latex)):
+        paths.append(out_dir / f"compare.{suffix}")
+        write_atomic(paths[-1], render(report).encode())
+    drawn = find_spec("matplotlib") is not None
+    if drawn:
+        paths.append(plot(report, out_dir / "compare"))
+    if report.conclusion:
+        console().print(report.conclusion, style="bold", highlight=False, markup=False)
+    kinds = ",".join(path.suffix[1:] for path in paths)
+    hint = "" if drawn else "; a figure needs matplotlib: pip install 'memsys[figures]'"
+    say(f"written: {out_dir}/compare.{{{kinds}}}{hint}")
+    return paths
+
+
+def _which(run: StoredRun) -> tuple[str, object]:
+    """What tells a run from others: two folders of one name may lie in different places."""
+    return run.run_id, run.record.get("started")
+
+
+def _readable(run_dirs: Sequence[Path]) -> dict[Path, StoredRun]:
+    """Runs that can be shown; one that was met before (its summary, or its folder by another path) counts once."""
+    runs: dict[Path, StoredRun] = {}
+    places: dict[tuple[str, object], Path] = {}
+    reasons = []
+    for path in runs_first(dict.fromkeys(run_dirs)):
+        run = read_run(path)
+        if isinstance(run, Skipped):
+            reasons.append(f"{path}: {run.reason}")
+        elif (first := places.setdefault(_which(run), path)) != path:
+            reasons.append(f"{path}: the same run as {first}")
+        else:
+            runs[path] = run
+    runs = {path: runs[path] for path in dict.fromkeys(run_dirs) if path in runs}
+    if not runs:
+        raise RunDirectoryError("nothing to compare: " + ("; ".join(reasons) or "no run directory was named"))
+    for reason in reasons:
+        console().print(f"left out: {reason}", style="yellow", highlight=False, markup=False)
+    return runs
+
+
+def _asked_with(runs: Mapping[Path, StoredRun], prompts: str | None) -> dict[Path, StoredRun]:
+    """Runs that were asked with the prompts of one source, and those that asked nothing here."""
+    if prompts is None:
+        return dict(runs)
+    kept = {
+        path: run
+        for path, run in runs.items()
+        if run.backbone == NO_BACKBONE or run.recorded or wants_authors(run.record["config"]) == (prompts == "authors")
+    }
+    if not kept:
+        raise RunDirectoryError(f"nothing to compare: no run here was asked with --prompts {prompts}")
+    return kept
+
+
+def _own_protocol(runs: Sequence[StoredRun]) -> Protocol:
+    protocols = {}
+    for run in (run for run in runs if not run.floor):  # a constant is read by the protocol of what it stands beside
+        protocol = recorded_protocol(run.record["config"].get("protocol") or {})
+        protocols[protocol.name] = protocol
+    if len(protocols) > 1:
+        raise RunDirectoryError(
+            f"the runs have different protocols ({', '.join(sorted(protocols))}); choose with --protocol"
+        )
+    if not protocols:
+        raise RunDirectoryError("constant answers name no protocol; choose with --protocol, or name a run too")
+    return protocols.popitem()[1]
+
+
+def _floors_on_the_questions_of(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """Cut constants, which answer the whole data set, to the questions that the other runs were asked."""
+    asked = {row.question_id for run in runs if not run.floor for row in run.rows}
+    return [_cut(run, asked) if run.floor else run for run in runs]
+
+
+def _cut(floor: StoredRun, asked: Set[str]) -> StoredRun:
+    kept = tuple(row for row in floor.rows if row.question_id in asked)
+    return replace(floor, rows=kept) if kept else floor
+
+
+def plot(report: Report, out: Path) -> Path:
+    """Draw the comparison."""
+    column, _ = lead_metric([row.run for row in report.rows], report.protocol)
+    cost = "tokens" if any("tokens" in row.estimates for row in report.rows) else "context"
+    false_answers = any(row.run.has_false_answers for row in report.rows)
+    fooled = column == "F1" and report.protocol.adversarial == "paper_trap" and false_answers
+    kinds = {question.category: question.kind for row in report.rows for question in row.run.rows}
+    series = [
+        Series(
+            label=row.label,
+            groups={
+                _category(kinds[name], report.protocol, fooled): value.point for name, value in row.by_category.items()
+            },
+            overall=row.estimates[column].point if column in row.estimates else None,
+            cost=row.estimates[cost].value if cost in row.estimates else None,
+        )
+        for row in report.rows
+        if row.by_category
+    ]
+    meaning = next(entry.meaning for entry in columns() if entry.name == cost)
+    return plot_comparison(series, Wording(column, meaning, f"{report.legend[0]}\n{_bars(report)}"), out)
+
+
+def _category(kind: str, protocol: Protocol, fooled: bool) -> str:
+    label = protocol.label(kind).replace("-", "-\n")
+    return f"{label}\n(fooled)" if fooled and kind == ADVERSARIAL else label
+
+
+def _bars(report: Report) -> str:
+    kinds = {point.interval.by for row in report.rows for point in row.by_category.values() if point.interval}
+    over = {"conversation": "over conversations", "question": "over questions, where there is one conversation"}
+    return f"bars: 95 % t interval {' or '.join(over[kind] for kind in sorted(kinds))}" if kinds else ""

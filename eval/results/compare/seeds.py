@@ -1,0 +1,141 @@
+"""Runs that differ in their seed alone are one system: their scores are averaged question by question."""
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
+from math import fsum
+from statistics import stdev
+
+from eval.config.answer_prompts import answer_prompts
+from eval.results.tables.judges import judge_groups
+from eval.results.tables.stored import StoredRun
+from eval.scoring.beam import order_columns, score_columns
+from eval.scoring.rows import ScoreRow
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """The runs of one system, one for each seed.
+
+    Attributes:
+        runs: sorted by seed.
+        averaged: the first of them with the mean scores of all.
+    """
+
+    runs: tuple[StoredRun, ...]
+    averaged: StoredRun
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds, sorted."""
+        return tuple(seed_of(run) for run in self.runs)
+
+    def spread(self, figure: Callable[[StoredRun], float | None]) -> float | None:
+        """Standard deviation (n - 1) of a figure over the seeds; ``None`` with one seed, or where one has none."""
+        values = [value for run in self.runs if (value := figure(run)) is not None]
+        return stdev(values) if len(values) == len(self.runs) > 1 else None
+
+
+def seed_of(run: StoredRun) -> int:
+    """The seed of a run."""
+    return int(run.record.get("seed") or 0)
+
+
+def listed_seeds(seeds: Sequence[int]) -> str:
+    """Seeds in rising order as ``0-2``, or ``0,2`` where some are left out."""
+    whole = list(seeds) == list(range(seeds[0], seeds[-1] + 1))
+    return f"{seeds[0]}-{seeds[-1]}" if whole and len(seeds) > 1 else ",".join(map(str, seeds))
+
+
+def named_seeds(seeds: Sequence[int]) -> str:
+    """``seed 1``, or ``seeds 0-2``."""
+    return f"seed{'' if len(seeds) == 1 else 's'} {listed_seeds(seeds)}"
+
+
+def with_seeds(name: str, run: StoredRun) -> str:
+    """A system's name, with the seeds that its scores are the means of."""
+    return f"{name}, seeds {listed_seeds([seed_of(one) for one in run.repeats])}" if run.repeats else name
+
+
+def group_repeats(runs: Sequence[StoredRun]) -> list[Repeats]:
+    """Put runs together that differ in nothing but the seed, in the order of their first.
+
+    Two runs with the same seed are two systems: something else must differ.
+    """
+    groups: list[list[StoredRun]] = []
+    for run in runs:
+        home = next((group for group in groups if _repeats(group, run)), None)
+        if home is None:
+            groups.append([run])
+        else:
+            home.append(run)
+    return [_together(sorted(group, key=seed_of)) for group in groups]
+
+
+def _repeats(group: Sequence[StoredRun], run: StoredRun) -> bool:
+    return _key(group[0]) == _key(run) and seed_of(run) not in map(seed_of, group)
+
+
+def _key(run: StoredRun) -> tuple[object, ...]:
+    config = run.record["config"]
+    questions = frozenset(row.question_id for row in run.rows)
+    wording = run.prompts, tuple(sorted(answer_prompts(run.record).items()))  # a reworded text is in no setting
+    asked = run.data_sha256, questions, wording
+    return run.settings_hash(), run.memory, run.record["mode"], config.get("timing"), run.gpus, asked
+
+
+def _together(runs: Sequence[StoredRun]) -> Repeats:
+    if len(runs) == 1:
+        return Repeats(tuple(runs), runs[0])
+    rows = _without(_columns_of_no_one_judge(runs), averaged_rows(runs))
+    return Repeats(tuple(runs), replace(runs[0], rows=rows, repeats=tuple(runs)))
+
+
+def _columns_of_no_one_judge(runs: Sequence[StoredRun]) -> Set[str]:
+    """Columns of judges that did not grade all runs with the same settings and model."""
+    groups = judge_groups(runs)
+    whole = {group.metric for group in groups if {run.run_id for run in runs} <= group.runs}
+    partial = {group.metric for group in groups} - whole
+    return partial | {column for judge in partial for column in (*score_columns(judge), *order_columns(judge))}
+
+
+def _without(columns: Set[str], rows: tuple[ScoreRow, ...]) -> tuple[ScoreRow, ...]:
+    if not columns:
+        return rows
+    return tuple(
+        replace(row, metrics={name: value for name, value in row.metrics.items() if name not in columns})
+        for row in rows
+    )
+
+
+def averaged_rows(runs: Sequence[StoredRun]) -> tuple[ScoreRow, ...]:
+    """Average every score question by question; one that a run could not score stays unscored."""
+    by_run = [{row.question_id: row.metrics for row in run.rows} for run in runs]
+    return tuple(
+        replace(
+            row, metrics={name: _mean([rows[row.question_id].get(name) for rows in by_run]) for name in row.metrics}
+        )
+        for row in runs[0].rows
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fsum(known) / len(values) if len(known) == len(values) else None
+
+
+def fewer_seeds(ours: Repeats, theirs: Repeats) -> tuple[int, ...]:
+    """The seeds that two systems are paired over, sorted, where one of them has others too; else empty."""
+    shared = sorted(set(ours.seeds) & set(theirs.seeds))
+    return () if len(shared) == len(ours.runs) == len(theirs.runs) else tuple(shared)
+
+
+def paired_rows(ours: Repeats, theirs: Repeats) -> tuple[Sequence[ScoreRow], Sequence[ScoreRow]]:
+    """Scores of two systems over the seeds that both ran; over all of each where they share none."""
+    shared = fewer_seeds(ours, theirs)
+    if not shared:
+        return ours.averaged.rows, theirs.averaged.rows
+
+    def of(system: Repeats) -> tuple[ScoreRow, ...]:
+        return averaged_rows([run for run in system.runs if seed_of(run) in shared])
+
+    return of(ours), of(theirs)

@@ -1,0 +1,292 @@
+"""Memory quality as Markdown, LaTeX and CSV: the funnel of the evidence, and what is stored."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eval.commands.escaping import csv_cell, markdown, markdown_code
+from eval.results.compare.rows import f1_metric, labels
+from eval.results.evidence.rankings import ranking_remarks
+from eval.results.evidence.sizes import StoredSizes, characters_per_token, remarks, stored_sizes
+from eval.results.evidence.stages import (
+    REACHES,
+    STAGES,
+    EvidenceFunnel,
+    MeanScore,
+    Reach,
+    Stage,
+    evidence_funnels,
+    run_protocol,
+)
+from eval.results.tables.flat import csv_value
+from eval.results.tables.groups import comparable_runs
+from eval.results.tables.plain import DASH, PlainTable, figure, plain_markdown
+from eval.results.tables.plain_latex import in_one_file, plain_latex
+from eval.results.tables.stored import StoredRun
+
+NAME = "memory_quality"
+
+DEFINITIONS = (
+    "n: questions with gold evidence. A share is taken over the gold turns of a question (each turn once) and averaged "
+    "over these questions; a system's first line leaves out the kinds of questions that its protocol does not count",
+    "evidence is matched by lineage: an entry of the memory names the turns it came from, through every rewriting and "
+    "merging (a note of A-Mem or CLAG those of its content alone, not the turn behind a new context or new tags); that "
+    "its wording still holds what the turn said is not checked, so entries of many turns count for much. Turns per "
+    "entry, and distinct turns that the memories in one context came from, say how coarse it is",
+    "stored: share of the gold turns that some entry came from; R@5, R@10: that one of the first 5 or 10 retrieved "
+    "memories came from; in context: that one of the retrieved memories in the answer prompt came from. What was "
+    "retrieved and had no room there does not count, nor what is shown without having been retrieved: notes by a link "
+    "(A-Mem, CLAG), pages of a queue (MemoryOS); of older runs whose limit left something out the share is not known",
+    "F1: token F1 of the run's protocol, percent, plain mean over the questions; behind it F1 of the questions of "
+    "which all gold turns are stored, are in the first 5 or 10 retrieved memories, or are in the context, with the "
+    "number of such questions in brackets (a question counts at every stage that it reached), then of those that have "
+    "a part in the context, none of it though some is stored, none of it and none stored",
+    "entries: what the memory's search can return or its context is made of, by the system's file entries.yaml; per "
+    "turn ingested. Tokens are estimated: characters of all texts of the entries at the characters per token of all "
+    "contexts of the group (its backbone's tokenizer); nothing where no context was counted",
+    "repeated: entries with the same main text as an earlier one of their kind and conversation; outdated: entries "
+    "that came from a turn that the data set says is overruled and not from the one that holds in its place",
+    f"{DASH}: the run's files do not say; why stands below its table",
+)
+_REACH_HEADINGS: dict[Reach, str] = {
+    "whole": "F1, all in context",
+    "part": "F1, part in context",
+    "stored": "F1, stored only",
+    "not stored": "F1, not stored",
+}
+_STAGE_HEADINGS: dict[Stage, str] = {
+    "stored": "F1, all stored",
+    "at_5": "F1, all in first 5",
+    "at_10": "F1, all in first 10",
+}
+_HEADINGS = (
+    "system", "questions", "n", "stored", "R@5", "R@10", "in context", "F1", *_STAGE_HEADINGS.values(),
+    *_REACH_HEADINGS.values(),
+)  # fmt: skip
+_SIZE_HEADINGS = (
+    "system", "conversations", "turns", "entries", "entries per turn", "tokens per turn", "turns per entry",
+    "turns in context", "repeated", "outdated", "entries by kind",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SystemQuality:
+    """One run: its name, how far its evidence came (nothing where that is not known), what it stores, and remarks."""
+
+    label: str
+    run: StoredRun
+    funnels: Sequence[EvidenceFunnel]
+    sizes: StoredSizes | None
+    remarks: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class QualityGroup:
+    """Runs on the same questions with the same backbone."""
+
+    title: str
+    key: str
+    systems: tuple[SystemQuality, ...]
+
+
+def quality_groups(runs: Sequence[StoredRun]) -> list[QualityGroup]:
+    """Sort runs that have or could have a memory by data set, backbone, prompts and questions; constants have none.
+
+    Nor are those that time questions here, which ask few of them.
+    """
+    found = comparable_runs(run for run in runs if not run.floor and not run.times_questions)
+    return [
+        QualityGroup(group.title("backbone "), group.key, _systems(group.runs))
+        for group in sorted(found, key=lambda group: (group.setting, group.asked))
+    ]
+
+
+def _systems(runs: Sequence[StoredRun]) -> tuple[SystemQuality, ...]:
+    """Runs of one backbone share a rate of characters per token: equal memories have equally many tokens."""
+    rate = characters_per_token(row for run in runs for row in run.rows)
+    return tuple(
+        SystemQuality(label, run, evidence_funnels(run), stored_sizes(run, rate), remarks(run))
+        for run, label in zip(runs, labels(runs), strict=True)
+    )
+
+
+def render_markdown(groups: Sequence[QualityGroup]) -> str:
+    """Return all groups' tables with definitions, remarks and runs."""
+    parts = ["# Memory quality without a reader", ""]
+    parts += [
+        "How far the gold evidence came from the memory to the answer, and what the answers scored where it stopped.",
+        "",
+        *(f"- {line}" for line in DEFINITIONS),
+        "",
+    ]
+    for group in groups:
+        parts += [f"## {markdown(group.title)}", ""]
+        parts += [
+            *plain_markdown(evidence_table(group), "### Evidence"),
+            *plain_markdown(size_table(group), "### Stored"),
+        ]
+        parts += ["### Runs", ""]
+        parts += [f"- {markdown(one.label)}: {markdown_code(one.run.run_id)}" for one in group.systems]
+        parts.append("")
+    return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
+
+
+def evidence_table(group: QualityGroup, categories: bool = True) -> PlainTable:
+    """The funnel of every system.
+
+    Args:
+        group: of which runs.
+        categories: whether each category has a row below the system's.
+    """
+    rows = []
+    for one in group.systems:
+        shown = one.funnels if categories else one.funnels[:1]
+        rows += [_cells(one.label if not place else "", funnel) for place, funnel in enumerate(shown)]
+        rows += [] if shown else [[one.label, "all", *[DASH] * (len(_HEADINGS) - 2)]]
+    return PlainTable(f"Evidence, {group.title}", _HEADINGS, rows, _notes(group), left=2)
+
+
+def _notes(group: QualityGroup) -> list[str]:
+    """Remarks with the systems that they hold for, and the metric behind F1."""
+    by_text: dict[str, list[str]] = {}
+    for one in group.systems:
+        for text in one.remarks:
+            by_text.setdefault(text, []).append(one.label)
+    everyone = len(group.systems)
+    notes = [
+        f"{'all systems' if len(names) == everyone > 1 else ', '.join(names)}: {text}"
+        for text, names in by_text.items()
+    ]
+    rankings = [f"{one.label}: {text}" for one in group.systems for text in ranking_remarks(one.run)]
+    unanswered = [f"{one.label}: {one.run.unanswered}" for one in group.systems if one.run.unanswered]
+    return [*notes, *rankings, *unanswered, f"F1 is {', '.join(sorted({_metric(one.run) for one in group.systems}))}"]
+
+
+def _metric(run: StoredRun) -> str:
+    protocol = run_protocol(run)
+    return f"{f1_metric(protocol)} (protocol {protocol.name})"
+
+
+def _cells(label: str, funnel: EvidenceFunnel) -> list[str]:
+    shares = (funnel.stored, funnel.at_5, funnel.at_10, funnel.shown, funnel.score)
+    complete = [_score(funnel.complete[stage]) if stage in funnel.complete else DASH for stage in STAGES]
+    return [label, funnel.label, str(funnel.questions), *map(figure, shares), *complete, *_reach_cells(funnel)]
+
+
+def _reach_cells(funnel: EvidenceFunnel) -> list[str]:
+    """Scores by reach; where it is not known what was stored, all that is not in the context stands in one cell."""
+    reached = funnel.reached
+    if not reached:
+        return [DASH] * len(_REACH_HEADINGS)
+    if "not in context" in reached:
+        joint = f"{_score(reached['not in context'])}, stored or not"
+        return [_score(reached.get("whole")), _score(reached.get("part")), joint, DASH]
+    return [_score(reached.get(reach)) for reach in _REACH_HEADINGS]
+
+
+def _score(found: MeanScore | None) -> str:
+    return "(0)" if found is None or not found.questions else f"{figure(found.score)} ({found.questions})"
+
+
+def size_table(group: QualityGroup) -> PlainTable:
+    """What every system stores."""
+    rows = [[one.label, *_size_cells(one.sizes)] for one in group.systems]
+    return PlainTable(f"Stored, {group.title}", _SIZE_HEADINGS, rows)
+
+
+def _size_cells(sizes: StoredSizes | None) -> list[str]:
+    if sizes is None:
+        return [DASH] * (len(_SIZE_HEADINGS) - 1)
+    return [
+        str(sizes.conversations),
+        f"{sizes.turns:,}",
+        f"{sizes.total:,}",
+        figure(_per(sizes.total, sizes.turns), 2),
+        figure(_per(sizes.tokens, sizes.turns)),
+        figure(_per(sizes.origins, sizes.total)),
+        figure(sizes.context_turns),
+        _part(sizes.duplicates, sizes.total),
+        _part(sizes.overruled, sizes.total),
+        ", ".join(f"{count:,} {kind}" for kind, count in sizes.entries.items()),
+    ]
+
+
+def _per(value: float | None, count: int) -> float | None:
+    return None if value is None or not count else value / count
+
+
+def _part(count: int | None, total: int) -> str:
+    if count is None:
+        return DASH
+    return f"{count:,} ({100 * count / total:.1f} %)" if total else str(count)
+
+
+def render_latex(groups: Sequence[QualityGroup]) -> str:
+    """Return two tables for each group, one row for each system; the categories stand in the other formats."""
+    tables = []
+    for group in groups:
+        name = f"{NAME}-{group.key}"
+        tables.append(plain_latex(evidence_table(group, categories=False), f"{name}-evidence"))
+        tables.append(plain_latex(size_table(group), f"{name}-stored"))
+    return in_one_file(tables)
+
+
+def render_csv(groups: Sequence[QualityGroup]) -> str:
+    """Return one row per run and category; what is not known is empty."""
+    text = io.StringIO()
+    reached = [f"{part} {reach}" for reach in (*map(_complete, STAGES), *REACHES) for part in ("questions", "score")]
+    columns = (
+        "run", "system", "dataset", "backbone", "protocol", "metric", "questions", "n", "stored", "recall@5",
+        "recall@10", "in_context", "score", *reached, "conversations", "turns", "entries", "tokens", "characters",
+        "duplicates", "stale", "origins", "context_turns", "remarks",
+    )  # fmt: skip
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for one in (one for group in groups for one in group.systems):
+        for values in _csv_rows(one):
+            writer.writerow({name: csv_cell(csv_value(value)) for name, value in values.items()})
+    return text.getvalue()
+
+
+def _csv_rows(one: SystemQuality) -> list[dict[str, object]]:
+    protocol = run_protocol(one.run)
+    about: dict[str, object] = {
+        "run": one.run.run_id, "system": one.label, "dataset": one.run.dataset, "backbone": one.run.backbone,
+        "protocol": protocol.name, "metric": f1_metric(protocol),
+    }  # fmt: skip
+    first = {**_csv_sizes(one.sizes), "remarks": "; ".join(one.remarks)}
+    if not one.funnels:
+        return [{**about, "questions": "all", **first}]
+    return [
+        {**about, **_csv_funnel(funnel), **(first if not place else {})} for place, funnel in enumerate(one.funnels)
+    ]
+
+
+def _csv_funnel(funnel: EvidenceFunnel) -> dict[str, object]:
+    found: dict[str, object] = {
+        "questions": funnel.label, "n": funnel.questions, "stored": funnel.stored, "recall@5": funnel.at_5,
+        "recall@10": funnel.at_10, "in_context": funnel.shown, "score": funnel.score,
+    }  # fmt: skip
+    scores: dict[str, MeanScore] = {_complete(stage): score for stage, score in funnel.complete.items()}
+    scores.update({str(reach): score for reach, score in funnel.reached.items()})
+    for place, score in scores.items():
+        found |= {f"questions {place}": score.questions, f"score {place}": score.score}
+    return found
+
+
+def _complete(stage: Stage) -> str:
+    return f"all {stage}"
+
+
+def _csv_sizes(sizes: StoredSizes | None) -> dict[str, object]:
+    if sizes is None:
+        return {}
+    return {
+        "conversations": sizes.conversations, "turns": sizes.turns, "entries": sizes.total, "tokens": sizes.tokens,
+        "characters": sizes.characters, "duplicates": sizes.duplicates, "stale": sizes.overruled,
+        "origins": sizes.origins, "context_turns": sizes.context_turns,
+    }  # fmt: skip
+
+
+FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}

@@ -1,0 +1,140 @@
+"""What a run's memories store, per turn ingested, from the counts in its summary."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import fsum
+from typing import Any
+
+from eval.metrics.evidence import SHOWN_RECALL
+from eval.results.evidence.stages import has_gold, names_turns, shown_share_of, shows_all_hits, stored_share_of
+from eval.results.tables.stored import StoredRun
+from eval.scoring.rows import ScoreRow
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSizes:
+    """What the memories of a run hold.
+
+    Attributes:
+        conversations: with a snapshot.
+        turns: ingested into these.
+        entries: kind -> how many.
+        tokens: of all entries, estimated from their characters; ``None`` where the rate is not known.
+        characters: of all entries.
+        duplicates: entries that repeat the main text of an earlier one of their conversation and kind; ``None`` where
+            the run was scored by a version that compared a relation's source alone.
+        overruled: entries from overruled turns without those that hold in their place; ``None`` where the run does not
+            say what is overruled, or was scored by a version that knew the questions' own facts alone.
+        origins: turns that entries came from, counted for each entry.
+        context_turns: distinct turns that the memories of a question's context came from, mean.
+    """
+
+    conversations: int
+    turns: int
+    entries: Mapping[str, int]
+    tokens: float | None
+    characters: int
+    duplicates: int | None
+    overruled: int | None
+    origins: int
+    context_turns: float | None
+
+    @property
+    def total(self) -> int:
+        """Entries of all kinds."""
+        return sum(self.entries.values())
+
+
+def stored_sizes(run: StoredRun, rate: float | None) -> StoredSizes | None:
+    """Sizes of a run's memories.
+
+    Args:
+        run: the run.
+        rate: characters per token, see :func:`characters_per_token`; ``None`` where it is not known.
+
+    Returns:
+        ``None`` where the run's summary does not have them.
+    """
+    found = run.summary.get("storage") or {}
+    kinds = found.get("kinds")
+    if kinds is None:
+        return None
+    characters = sum(kind["characters"] for kind in kinds.values())
+    return StoredSizes(
+        conversations=found["conversations"],
+        turns=found["turns"],
+        entries={name: kind["entries"] for name, kind in kinds.items()},
+        tokens=0.0 if not characters else None if rate is None else characters / rate,
+        characters=characters,
+        duplicates=_known_of_all(kinds.values(), "duplicates"),
+        overruled=_known_of_all(kinds.values(), "overruled") if found["judged"] else None,
+        origins=sum(kind["origins"] for kind in kinds.values()),
+        context_turns=_context_turns(run, found),
+    )
+
+
+def _context_turns(run: StoredRun, found: Mapping[str, Any]) -> float | None:
+    """Distinct turns in a context; older versions counted those of all hits, also of those that had no room."""
+    counted = any(SHOWN_RECALL in row.metrics for row in run.rows) or shows_all_hits(run)
+    known = counted and (found["hits_naming_turns"] or not found["hits"])
+    return found["context_turns"] if known else None
+
+
+def _known_of_all(kinds: Iterable[Mapping[str, int]], name: str) -> int | None:
+    counts = [kind.get(name) for kind in kinds]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def characters_per_token(rows: Iterable[ScoreRow]) -> float | None:
+    """Characters per token of some contexts, by the backbone's tokenizer; ``None`` where nothing was counted."""
+    sizes = [(row.metrics.get("context_chars"), row.metrics.get("context_tokens")) for row in rows]
+    known = [(chars, tokens) for chars, tokens in sizes if chars is not None and tokens is not None]
+    tokens = fsum(tokens for _, tokens in known)
+    return fsum(chars for chars, _ in known) / tokens if tokens else None
+
+
+def remarks(run: StoredRun) -> list[str]:
+    """Why a run has a dash."""
+    if run.recorded:
+        return ["the answers were recorded elsewhere: there is no memory to look into"]
+    return [*_storage_remarks(run), *_evidence_remarks(run)]
+
+
+def _storage_remarks(run: StoredRun) -> Iterator[str]:
+    gold = [row for row in run.rows if has_gold(row)]
+    found = run.summary.get("storage")
+    if "storage" not in run.summary:
+        yield "scored before storage was counted: run memsys score on the run, and export it again"
+    elif found is None:
+        yield "there is no snapshot of its memories"
+    else:
+        if found["kinds"] is None:
+            yield "its system does not say where a snapshot keeps its entries (entries.yaml)"
+            return
+        if any("duplicates" not in kind for kind in found["kinds"].values()):
+            yield "scored by a version that took two relations of one source for the same"
+        if gold and any(stored_share_of(row) is None for row in gold):
+            yield "the snapshots do not name the turns that entries came from, or some are missing"
+
+
+def _evidence_remarks(run: StoredRun) -> Iterator[str]:
+    gold = [row for row in run.rows if has_gold(row)]
+    if not names_turns(run):
+        yield "its memories do not name the turns they came from"
+    elif not gold:
+        yield "its scores show no question with gold evidence"
+    else:
+        if any(row.metrics.get("recall@10") is None for row in gold):
+            yield "it ranks no memories"
+        all_hits = shows_all_hits(run)
+        if any(shown_share_of(row, all_hits=all_hits) is None for row in gold):
+            # Rows with a share of all hits: only what the context left out of them is missing.
+            cut = not all_hits and all(shown_share_of(row) is not None for row in gold)
+            yield (
+                "a limit kept memories out of contexts, and its scores do not say which: run the system again"
+                if cut
+                else "it is not known which memories made the context"
+            )
+    if run.retrieval_only:
+        yield "it only retrieves: there are no answers"

@@ -1,0 +1,195 @@
+"""Each run on one line: score, how far its evidence came, calls and tokens."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+from eval.commands.escaping import csv_cell, markdown, markdown_code
+from eval.results.compare.rows import answer_metric, answerable_alone
+from eval.results.evidence.report import QualityGroup, SystemQuality
+from eval.results.evidence.stages import mean_score, weighted_protocol
+from eval.results.tables.comparability import unlike_settings
+from eval.results.tables.costs import construction_totals, read_totals, turns_written
+from eval.results.tables.flat import csv_value
+from eval.results.tables.plain import DASH, PlainTable, figure, plain_markdown
+from eval.results.tables.plain_latex import in_one_file, plain_latex
+from eval.results.tables.stored import StoredRun
+from eval.scoring.protocols import Protocol
+
+NAME = "all_systems"
+
+LEGEND = (
+    "each run with a memory or without one, each seed by itself; not constant answers, nor runs that time questions. "
+    "References stand first; they show what is possible and have no rank",
+    "score: F1, or the primary metric of a protocol without F1, percent, as the run's protocol defines and averages it "
+    "(some count the false answer to a question without one as right); answerable: without the questions that have no "
+    "answer. Systems are sorted by score, or by R@10 where nothing was answered",
+    "stored, R@5, R@10, in context: share of the gold turns that the memory's entries, the first 5 or 10 retrieved "
+    "memories, those in the answer prompt came from; over the questions with gold evidence that the protocol counts. "
+    "memory_quality.md defines them, and has what answers score where the evidence stopped",
+    "calls and tokens (prompts and replies) per turn of building the memory, per question of retrieving and "
+    "answering; replies from the cache and second attempts count (costs.md leaves the latter out of calls). "
+    "calls_by_role.md has them by role",
+    "how long a question takes is measured by asking one at a time: on LoCoMo, in clag_table02.md",
+    f"{DASH}: not known, or there was nothing of the kind",
+)
+_HEADINGS = (
+    "system", "score", "answerable", "stored", "R@5", "R@10", "in context", "calls per turn", "tokens per turn",
+    "calls per question", "tokens per question",
+)  # fmt: skip
+_COLUMNS = (
+    "run", "system", "dataset", "backbone", "questions", "protocol", "metric", "score", "answerable", "stored",
+    "recall@5", "recall@10", "in_context", "calls_per_turn", "tokens_per_turn", "calls_per_question",
+    "tokens_per_question",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCosts:
+    """What one turn or one question took; ``None`` where it is not known."""
+
+    calls: float | None = None
+    tokens: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemLine:
+    """One run.
+
+    Attributes:
+        label: its name in the group.
+        run: the run.
+        score: percent, by the lead metric of its protocol; ``None`` where nothing was answered.
+        answerable: the same without questions that have no answer; ``None`` where there are none of these.
+        stored: share of the gold turns, percent; as are the next three.
+        at_5: share in the first five memories.
+        at_10: share in the first ten.
+        shown: share in the context.
+        write: of building the memory, per turn.
+        read: of retrieving and answering, per question.
+    """
+
+    label: str
+    run: StoredRun
+    score: float | None
+    answerable: float | None
+    stored: float | None
+    at_5: float | None
+    at_10: float | None
+    shown: float | None
+    write: UnitCosts
+    read: UnitCosts
+
+
+def system_lines(group: QualityGroup) -> list[SystemLine]:
+    """The runs of a group: references, then systems, both by score."""
+    found = map(_line, group.systems)
+    return sorted(
+        found, key=lambda line: (not line.run.reference, -_known(line.score), -_known(line.at_10), line.label)
+    )
+
+
+def _known(value: float | None) -> float:
+    return -inf if value is None else value
+
+
+def _line(one: SystemQuality) -> SystemLine:
+    run, protocol = one.run, weighted_protocol(one.run)
+    return SystemLine(
+        one.label,
+        run,
+        _score(run, protocol),
+        _score(run, answerable_alone(protocol)) if run.asks_unanswerable else None,
+        *_shares(one),
+        _per_unit(run, construction_totals(run.summary), turns_written(run.summary)),
+        _per_unit(run, read_totals(run.summary), run.asked),
+    )
+
+
+def _shares(one: SystemQuality) -> tuple[float | None, float | None, float | None, float | None]:
+    if not one.funnels:
+        return None, None, None, None
+    every = one.funnels[0]
+    return every.stored, every.at_5, every.at_10, every.shown
+
+
+def _score(run: StoredRun, protocol: Protocol) -> float | None:
+    return None if run.retrieval_only else mean_score(run.rows, answer_metric(protocol)[1], protocol).score
+
+
+def _per_unit(run: StoredRun, totals: Sequence[Mapping[str, Any]], units: float) -> UnitCosts:
+    """Divide the totals of some phases; nothing for a run without ledger, or whose units were not counted."""
+    if not units or not (run.summary.get("calls") or {}).get("by_phase"):
+        return UnitCosts()
+    tokens = sum(total["prompt_tokens"] + total["completion_tokens"] for total in totals)
+    return UnitCosts(sum(total["calls"] for total in totals) / units, tokens / units)
+
+
+def system_table(title: str, lines: Sequence[SystemLine]) -> PlainTable:
+    """One row per run.
+
+    Args:
+        title: of the group.
+        lines: its runs.
+    """
+    unlike = unlike_settings([line.run for line in lines if not line.run.reference])
+    notes = [f"score: {', '.join(sorted({_metric(line.run) for line in lines}))}", *([unlike] if unlike else [])]
+    notes += [f"{line.label}: {line.run.unanswered}" for line in lines if line.run.unanswered]
+    return PlainTable(f"All systems, {title}", _HEADINGS, [_cells(line) for line in lines], notes)
+
+
+def _metric(run: StoredRun) -> str:
+    protocol = weighted_protocol(run)
+    return f"{answer_metric(protocol)[1]} (protocol {protocol.name})"
+
+
+def _cells(line: SystemLine) -> list[str]:
+    costs = [cell for unit in (line.write, line.read) for cell in (figure(unit.calls, 2), figure(unit.tokens, 0))]
+    return [line.label, *map(figure, _shown(line)), *costs]
+
+
+def render_markdown(groups: Sequence[QualityGroup]) -> str:
+    """Return all groups' tables with the legend."""
+    parts = ["# All systems", "", *(f"- {line}" for line in LEGEND), ""]
+    for group in groups:
+        lines = system_lines(group)
+        parts += plain_markdown(system_table(group.title, lines), f"## {markdown(group.title)}")
+        parts += [f"{markdown(line.label)}: {markdown_code(line.run.run_id)}  " for line in lines]
+        parts.append("")
+    return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
+
+
+def render_latex(groups: Sequence[QualityGroup]) -> str:
+    """Return one table for each group, with the legend below the first."""
+    tables = [system_table(group.title, system_lines(group)) for group in groups]
+    tables = [replace(table, notes=(*table.notes, *([] if place else LEGEND))) for place, table in enumerate(tables)]
+    return in_one_file([plain_latex(table, f"{NAME}-{group.key}") for table, group in zip(tables, groups, strict=True)])
+
+
+def render_csv(groups: Sequence[QualityGroup]) -> str:
+    """Return one row per run; what is not known is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for line in (line for group in groups for line in system_lines(group)):
+        values = zip(_COLUMNS, _csv_values(line), strict=True)
+        writer.writerow({name: csv_cell(csv_value(value)) for name, value in values})
+    return text.getvalue()
+
+
+def _csv_values(line: SystemLine) -> tuple[object, ...]:
+    run, write, read, protocol = line.run, line.write, line.read, weighted_protocol(line.run)
+    about = (run.run_id, line.label, run.dataset, run.backbone, len(run.rows))
+    costs = (write.calls, write.tokens, read.calls, read.tokens)
+    return *about, protocol.name, answer_metric(protocol)[1], *_shown(line), *costs
+
+
+def _shown(line: SystemLine) -> tuple[float | None, ...]:
+    """Scores and shares in the order of the columns."""
+    return line.score, line.answerable, line.stored, line.at_5, line.at_10, line.shown
+
+
+FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}

@@ -1,0 +1,177 @@
+"""What became of facts that later ones overrule: newest fact stored, found and shown, overruled ones among the hits.
+
+The figures of :mod:`eval.metrics.updates`, by lineage, for data sets that say which turns are overruled.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eval.commands.escaping import csv_cell, markdown, markdown_code
+from eval.metrics.updates import IN_CONTEXT, UPDATE_METRICS
+from eval.results.evidence.report import QualityGroup, SystemQuality
+from eval.results.evidence.stages import MeanScore, mean_score, run_protocol
+from eval.results.tables.flat import csv_value
+from eval.results.tables.plain import DASH, PlainTable, figure, plain_markdown
+from eval.results.tables.plain_latex import in_one_file, plain_latex
+from eval.results.tables.stored import StoredRun, category_names
+from eval.scoring.aggregate import mean_of
+from eval.scoring.rows import ScoreRow
+
+NAME = "knowledge_updates"
+
+LEGEND = (
+    "n: questions whose newest facts overrule others; all columns but the last are over these",
+    "newest stored, retrieved, in context: share of these questions of which every newest fact is the origin of some "
+    "entry, of the first ten hits, of the hits in the context, where what a limit kept out does not count; by lineage, "
+    "so that an entry that merged old and new counts, whatever its wording kept",
+    "staleness: share of the first ten hits that came from an overruled fact, whatever it is about, and not from the "
+    "one that holds in its place; of the question: share that came from a fact that the question's newest facts "
+    "overrule and from none of these; an entry that was made from a batch of facts came from each of them, so that "
+    "systems that extract from batches (SAGE, Mem0) show more of it than their words may hold",
+    "answer: the protocol's primary metric, percent; behind it the same where the newest facts were all in the context "
+    "and where they were not, with the number of such questions in brackets",
+    "overruled entries: entries that came from an overruled fact and not from the one that holds in its place, of all "
+    "entries",
+    f"{DASH}: the run's files do not say, or nothing was asked or retrieved",
+)
+_HEADINGS = (
+    "system", "questions", "n", "newest stored", "newest retrieved", "newest in context", "staleness",
+    "staleness of the question", "answer", "answer, newest in context", "answer, newest not in context",
+    "overruled entries",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateLine:
+    """Some questions of one run.
+
+    Attributes:
+        label: which questions.
+        questions: how many have newest facts that overrule others.
+        shares: metric of :mod:`eval.metrics.updates` -> mean in percent; ``None`` where it is not known.
+        answer: of all of them.
+        shown: of those with every newest fact in the context.
+        unshown: of the others.
+    """
+
+    label: str
+    questions: int
+    shares: dict[str, float | None]
+    answer: MeanScore
+    shown: MeanScore
+    unshown: MeanScore
+
+
+def update_groups(groups: Sequence[QualityGroup]) -> list[QualityGroup]:
+    """Groups of which some run was asked for facts that overrule others."""
+    return [group for group in groups if any(map(_updated, (one.run for one in group.systems)))]
+
+
+def _updated(run: StoredRun) -> list[ScoreRow]:
+    return [row for row in run.rows if any(row.metrics.get(name) is not None for name in UPDATE_METRICS)]
+
+
+def update_lines(run: StoredRun) -> list[UpdateLine]:
+    """Figures over all questions with an update, then over each category; empty where there is none."""
+    rows = _updated(run)
+    found = [_line("all", rows, run)] if rows else []
+    for category, name in category_names(run).items():
+        own = [row for row in rows if row.category == category]
+        found += [_line(name, own, run)] if own else []
+    return found
+
+
+def _line(label: str, rows: Sequence[ScoreRow], run: StoredRun) -> UpdateLine:
+    shares = {name: mean_of(row.metrics.get(name) for row in rows).value for name in UPDATE_METRICS}
+    return UpdateLine(
+        label,
+        len(rows),
+        {name: None if share is None else 100 * share for name, share in shares.items()},
+        _answer(rows, run),
+        _answer([row for row in rows if row.metrics.get(IN_CONTEXT) == 1], run),
+        _answer([row for row in rows if row.metrics.get(IN_CONTEXT) == 0], run),
+    )
+
+
+def _answer(rows: Sequence[ScoreRow], run: StoredRun) -> MeanScore:
+    protocol = run_protocol(run)
+    return mean_score(rows, protocol.primary, protocol)
+
+
+def update_table(group: QualityGroup, categories: bool = True) -> PlainTable:
+    """The figures of every system of a group.
+
+    Args:
+        group: of which runs.
+        categories: whether each category has a row below the system's.
+    """
+    rows = []
+    for one in group.systems:
+        lines = update_lines(one.run)
+        for place, line in enumerate(lines if categories else lines[:1]):
+            rows.append([*_cells("" if place else one.label, line), DASH if place else _overruled(one)])
+    metrics = ", ".join(sorted({run_protocol(one.run).primary for one in group.systems}))
+    return PlainTable(f"Updates, {group.title}", _HEADINGS, rows, [f"answer is {metrics}"], left=2)
+
+
+def _cells(label: str, line: UpdateLine) -> list[str]:
+    shares = [figure(share) for share in line.shares.values()]
+    parts = [f"{figure(part.score)} ({part.questions})" for part in (line.shown, line.unshown)]
+    return [label, line.label, str(line.questions), *shares, figure(line.answer.score), *parts]
+
+
+def _overruled(one: SystemQuality) -> str:
+    sizes = one.sizes
+    return DASH if sizes is None or sizes.overruled is None else f"{sizes.overruled:,} of {sizes.total:,}"
+
+
+def render_markdown(groups: Sequence[QualityGroup]) -> str:
+    """Return all groups' tables with the legend and the runs."""
+    parts = ["# Facts that later ones overrule", "", *(f"- {line}" for line in LEGEND), ""]
+    for group in groups:
+        parts += plain_markdown(update_table(group), f"## {markdown(group.title)}")
+        parts += [f"{markdown(one.label)}: {markdown_code(one.run.run_id)}  " for one in group.systems]
+        parts.append("")
+    return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
+
+
+def render_latex(groups: Sequence[QualityGroup]) -> str:
+    """Return one table for each group, one row for each system; the categories stand in the other formats."""
+    return in_one_file([plain_latex(update_table(group, categories=False), f"{NAME}-{group.key}") for group in groups])
+
+
+def render_csv(groups: Sequence[QualityGroup]) -> str:
+    """Return one row per run and category; what is not known is empty."""
+    text = io.StringIO()
+    answers = ("answer", "answer_newest_shown", "answer_newest_not_shown")
+    columns = (
+        "run", "system", "dataset", "backbone", "questions", "n", *UPDATE_METRICS, "metric",
+        *(name for part in answers for name in (part, f"n_{part}")), "entries", "entries_overruled",
+    )  # fmt: skip
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for group in groups:
+        for one in group.systems:
+            for line in update_lines(one.run):
+                writer.writerow(
+                    {name: csv_cell(csv_value(value)) for name, value in _csv_row(one, line, answers).items()}
+                )
+    return text.getvalue()
+
+
+def _csv_row(one: SystemQuality, line: UpdateLine, answers: Sequence[str]) -> dict[str, object]:
+    run, sizes = one.run, one.sizes
+    row: dict[str, object] = {
+        "run": run.run_id, "system": one.label, "dataset": run.dataset, "backbone": run.backbone,
+        "questions": line.label, "n": line.questions, **line.shares, "metric": run_protocol(run).primary,
+    }  # fmt: skip
+    for name, part in zip(answers, (line.answer, line.shown, line.unshown), strict=True):
+        row |= {name: part.score, f"n_{name}": part.questions}
+    if sizes is not None and line.label == "all":
+        row |= {"entries": sizes.total, "entries_overruled": sizes.overruled}
+    return row
+
+
+FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}

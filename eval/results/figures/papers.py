@@ -1,0 +1,66 @@
+"""What the papers' figures are made from: printed numbers, and measured ones where there are runs.
+
+The figures themselves stand in ``eval/results/papers/<paper>/figures.py``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eval.results.figures.figure_spec import Place, Sheet, exact
+from eval.results.figures.figures import Point, point_of
+from eval.results.papers.discover import figure_modules
+from eval.results.papers.printed import TEXT, PrintedNumber
+from eval.results.tables.model import Table, TableCell
+
+#: What the remark of a figure with measured values says of them.
+HOLLOW = "Filled: printed. Hollow or hatched: measured, with its 95 % interval."
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What figures are made from: tables by paper and number, and printed numbers by paper."""
+
+    tables: Mapping[tuple[str, int], Table]
+    printed: Mapping[str, Sequence[PrintedNumber]]
+
+    def printed_values(self, paper: str, table: int, column: str, backbone: str = "") -> dict[Place, Point]:
+        """Printed values of a column by row."""
+        return {
+            row: exact(cell.printed.value)
+            for row, cell in _column(self.tables[paper, table], column, backbone)
+            if cell.printed is not None
+        }
+
+    def measured_values(self, paper: str, table: int, column: str, backbone: str = "") -> dict[Place, Point]:
+        """Measured values of a column by row."""
+        return {
+            row: point_of(cell.measured.value, cell.measured.shown_interval)
+            for row, cell in _column(self.tables[paper, table], column, backbone)
+            if cell.measured is not None and cell.printed is not None
+        }
+
+    def text(self, paper: str, **wanted: object) -> list[PrintedNumber]:
+        """Numbers that a paper prints outside its tables."""
+        return [
+            number
+            for number in self.printed[paper]
+            if number.table == TEXT and all(getattr(number, name) == value for name, value in wanted.items())
+        ]
+
+
+def _column(table: Table, column: str, backbone: str) -> list[tuple[str, TableCell]]:
+    return [
+        (row.label, cell)
+        for block, row, heading, cell in table.cells
+        if heading.label == column and block.in_paper and backbone in ("", block.backbone)
+    ]
+
+
+def needed_tables() -> dict[str, tuple[int, ...]]:
+    """Numbers of the tables that the figures need, by paper."""
+    return {paper: tuple(module.NEEDED) for paper, module in figure_modules().items()}
+
+
+def paper_sheets(source: Source) -> list[Sheet]:
+    """Make the figures of all papers."""
+    return [sheet for module in figure_modules().values() for sheet in module.sheets(source)]

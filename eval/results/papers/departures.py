@@ -1,0 +1,164 @@
+"""Departures of the memory systems in ``conf/memory``: checked against presets and settings, recorded, listed.
+
+:mod:`memsys.departures` says what a departure is and where a system keeps its list.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from eval.config.choices import MEMORY, presets
+from eval.config.presets import CONF, preset_names
+from eval.results.tables.variants import default_settings
+from memsys.counting import repeated
+from memsys.departures import ALL, Departure, read_departures, system_of
+from memsys.errors import ConfigError
+from memsys.vocabulary import Json
+
+
+@dataclass(frozen=True, slots=True)
+class SystemDepartures:
+    """A memory system, its presets in ``conf/memory`` by name, and its departures, most consequential first."""
+
+    system: str
+    presets: tuple[str, ...]
+    departures: tuple[Departure, ...]
+
+
+def systems(folder: Path = MEMORY) -> dict[str, tuple[Path, tuple[str, ...]]]:
+    """Find the memory systems that presets configure.
+
+    Returns:
+        System -> place of its departures and names of its presets, both sorted by name.
+
+    Raises:
+        ConfigError: a preset names no class of a package that is there.
+    """
+    found: dict[str, tuple[Path, list[str]]] = {}
+    for preset in presets(folder):
+        name, place = system_of(str(_settings(preset, folder).get("_target_")))
+        found.setdefault(name, (place, []))[1].append(preset)
+    return {name: (place, tuple(presets)) for name, (place, presets) in sorted(found.items())}
+
+
+def load_departures(folder: Path = MEMORY) -> list[SystemDepartures]:
+    """Read and check the departures of every system that has a file of them.
+
+    Raises:
+        ConfigError: a file is broken, names a preset or setting that is not there, or repeats another system's id.
+    """
+    found = [
+        SystemDepartures(name, presets, checked(read_departures(place), presets, place, folder))
+        for name, (place, presets) in systems(folder).items()
+        if place.is_file()
+    ]
+    shared = sorted(repeated(departure.id for system in found for departure in system.departures))
+    if shared:
+        raise ConfigError(f"two systems have a departure called {', '.join(shared)}; begin each id with its system")
+    return found
+
+
+def checked(
+    departures: Sequence[Departure], presets: Sequence[str], place: Path, folder: Path = MEMORY
+) -> tuple[Departure, ...]:
+    """Return a system's departures when the presets and settings they name are there.
+
+    Raises:
+        ConfigError: names the file, the departure and what is not there.
+    """
+    for departure in departures:
+        unknown = [name for name in departure.presets if name not in (*presets, ALL)]
+        if unknown:
+            raise ConfigError(
+                f"{place}: {departure.id}: preset {', '.join(unknown)} is unknown; the system's presets are "
+                f"{', '.join(presets)}"
+            )
+        named = presets if ALL in departure.presets else departure.presets
+        if departure.option is not None and not _is_setting(departure.option, named, folder):
+            raise ConfigError(
+                f"{place}: {departure.id}: option {departure.option} is no setting of these presets; name one as "
+                "memory.KEY or GROUP.KEY of conf/, or null where none restores the behaviour"
+            )
+    return tuple(departures)
+
+
+def _is_setting(option: str, presets: Sequence[str], folder: Path) -> bool:
+    """Whether a preset of the option's group has the setting; of ``memory``, one that the departure names."""
+    group, _, key = option.partition("=")[0].partition(".")
+    where = folder if group == "memory" else CONF / group
+    names = presets if group == "memory" else preset_names(where)
+    return bool(key) and any(
+        key == name or name.startswith(f"{key}.") for one in names for name in _settings(one, where)
+    )
+
+
+def _settings(preset: str, folder: Path) -> Mapping[str, Any]:
+    return default_settings(preset, folder) or {}
+
+
+def run_departures(memory: Mapping[str, Any]) -> list[dict[str, Json]] | None:
+    """What a run's record says of the departures of its memory.
+
+    Args:
+        memory: the resolved memory config; of a gate, ``host`` holds the host's.
+
+    Returns:
+        Id and sentence of each departure of the run's preset, the host's behind the gate's; ``None`` where a system
+        states none, as one that is no part of this project.
+
+    Raises:
+        ConfigError: a file of departures is broken.
+    """
+    parts = [memory, memory["host"]] if isinstance(memory.get("host"), Mapping) else [memory]
+    found: list[dict[str, Json]] = []
+    for part in parts:
+        place = system_of(str(part.get("_target_")))[1]
+        if not place.is_file():
+            return None
+        found += [
+            {"id": departure.id, "what": departure.what}
+            for departure in _read(place)
+            if any(departure.applies_to(name) for name in _preset_names(part))
+        ]
+    return found
+
+
+@cache
+def _read(place: Path) -> tuple[Departure, ...]:
+    return read_departures(place)
+
+
+def _preset_names(memory: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of a config's preset: that of a gate is completed by its host's name."""
+    name, host = str(memory.get("name")), memory.get("host")
+    return (name, name.removesuffix(f"_{host['name']}")) if isinstance(host, Mapping) else (name,)
+
+
+def render_departures(systems: Sequence[SystemDepartures]) -> str:
+    """Return all departures as Markdown: how many each system has, then each with its place and reason."""
+    count = sum(len(system.departures) for system in systems)
+    parts = [
+        "# Departures from papers and released code",
+        "",
+        f"{count} departures of {len(systems)} memory systems, the most consequential first. Written by `make tables` "
+        "from each system's `departures.yaml`; a run's `run.json` names those that apply to it.",
+        "",
+        "| system | departures | restored by a setting |",
+        "| --- | ---: | ---: |",
+    ]
+    for system in systems:
+        restored = sum(departure.option is not None for departure in system.departures)
+        parts.append(f"| [{system.system}](#{system.system}) | {len(system.departures)} | {restored} |")
+    for system in systems:
+        parts += ["", f"## {system.system}", "", f"Presets: {', '.join(system.presets)}", ""]
+        parts += [line for departure in system.departures for line in _lines(departure)]
+    return "\n".join(parts) + "\n"
+
+
+def _lines(departure: Departure) -> list[str]:
+    option = f"`{departure.option}` restores theirs" if departure.option else "no setting restores theirs"
+    shows = f"; a parity run shows it in: {', '.join(departure.parity)}" if departure.parity else ""
+    where = f"{departure.origin}, {departure.where}; presets: {', '.join(departure.presets)}; {option}{shows}."
+    return [f"- **{departure.id}**: {departure.what} {departure.why}", f"  ({where})"]

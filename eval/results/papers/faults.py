@@ -1,0 +1,80 @@
+"""Printed numbers that do not follow from other printed numbers, as a readable table."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from eval.commands.escaping import markdown_cell, markdown_row
+from eval.results.papers.arithmetic import Recomputed, repetitions
+from eval.results.papers.claims import recompute_claims
+from eval.results.papers.discover import checks_of
+from eval.results.papers.printed import PRINTED, TEXT, PrintedNumber, load_printed, papers
+
+HEADINGS = ("paper", "table", "data set", "backbone", "row", "column", "printed", "recomputed", "difference", "from")
+_INTRODUCTION = """\
+# Averages that do not follow
+
+Every average, sum, share and ratio that the papers print, and what their text says of their tables, recomputed from
+the printed parts. A number is listed when rounding of it and of its parts cannot explain the difference. Written by
+`python -m eval.tables`; nothing here was measured.
+"""
+_TITLES = {
+    "averages": "Averages",
+    "totals": "Sums, shares and ratios",
+    "repetitions": "The same cell with two values",
+    "claims": "Statements of the text",
+}
+
+
+def check(paper: str, numbers: Sequence[PrintedNumber]) -> dict[str, list[Recomputed]]:
+    """Recompute everything that can be, by kind."""
+    checks = checks_of(paper)
+    return {
+        "averages": [entry for rule in checks.averages for entry in rule(numbers)],
+        "totals": [entry for rule in checks.totals for entry in rule(numbers)],
+        "repetitions": repetitions(numbers),
+        "claims": recompute_claims(checks.claims, numbers),
+    }
+
+
+def check_all(folder: Path = PRINTED) -> dict[str, list[Recomputed]]:
+    """Recompute everything of every paper, by kind."""
+    found: dict[str, list[Recomputed]] = {kind: [] for kind in _TITLES}
+    for paper in papers(folder):
+        for kind, entries in check(paper, load_printed(paper, folder)).items():
+            found[kind] += entries
+    return found
+
+
+def fault_lines(entries: Iterable[Recomputed]) -> list[tuple[str, ...]]:
+    """One line of text cells per number that does not follow, in the order given."""
+    return [
+        (
+            entry.number.paper,
+            "text" if entry.number.table == TEXT else str(entry.number.table),
+            entry.number.dataset,
+            entry.number.backbone,
+            entry.number.row,
+            entry.number.column,
+            entry.number.text,
+            f"{entry.value:.3f}",
+            f"{entry.difference:+.3f}",
+            entry.rule,
+        )
+        for entry in entries
+        if not entry.follows
+    ]
+
+
+def render_faults(found: Mapping[str, Sequence[Recomputed]]) -> str:
+    """Return the table as Markdown."""
+    parts = [_INTRODUCTION]
+    for kind, title in _TITLES.items():
+        lines = fault_lines(found[kind])
+        count = len(found[kind])
+        checked = f"{len(lines)} found." if kind == "repetitions" else f"{len(lines)} of {count} recomputed."
+        parts += [f"## {title}", "", checked, ""]
+        if lines:
+            align = ("---", "---:", "---", "---", "---", "---", "---:", "---:", "---:", "---")
+            parts += [markdown_row([markdown_cell(text) for text in line]) for line in (HEADINGS, align, *lines)]
+            parts.append("")
+    return "\n".join(parts).rstrip() + "\n"

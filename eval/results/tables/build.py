@@ -1,0 +1,241 @@
+"""Putting a table together from printed numbers and runs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from eval.config.answer_prompts import AUTHORS
+from eval.results.papers.printed import PrintedNumber
+from eval.results.tables.candidates import Candidates, RowKey, candidates_of, choose, recorded_judge
+from eval.results.tables.counted import count_questions
+from eval.results.tables.measure import Measured, MeasurementContext, measure, scaled
+from eval.results.tables.model import Row, Table, TableBlock, TableCell, TableColumn
+from eval.results.tables.pairs import Contestant, Pair, adjust_family, can_be_paired, compare_family
+from eval.results.tables.spec import JUDGE, NO_BACKBONE, PaperSpec, TableSpec
+from eval.results.tables.verdicts import judge, load_margins
+from eval.scoring.protocols import Protocol
+from memsys.errors import ConfigError
+
+T = TypeVar("T")
+
+_NOT_MEASURED = "settings or counts of the paper's own run: no other run could give it"
+_NOT_BUILT = "this system is not built here"
+#: Tells runs of a printed system from those with the authors' prompts, which stand in its printed row.
+_OURS = "our prompts"
+
+
+@dataclass(frozen=True, slots=True)
+class _BlockPlace:
+    """Where a block stands; ``dataset`` is empty where columns name the data set."""
+
+    backbone: str
+    dataset: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """The printed table: its columns and places in order, its numbers, and the system behind each row label."""
+
+    spec: TableSpec
+    columns: tuple[TableColumn, ...]
+    places: tuple[_BlockPlace, ...]
+    numbers: Mapping[tuple[_BlockPlace, str, TableColumn], PrintedNumber]
+    rows: Mapping[tuple[_BlockPlace, str], str]
+
+    @classmethod
+    def of(cls, entries: Sequence[PrintedNumber], spec: TableSpec) -> "_Grid":
+        numbers: dict[tuple[_BlockPlace, str, TableColumn], PrintedNumber] = {}
+        rows: dict[tuple[_BlockPlace, str], str] = {}
+        for entry in entries:
+            by_dataset = spec.block == "dataset"
+            # What cannot be measured has a category or none from row to row, which makes no columns of its own.
+            category = entry.category if spec.measured else None
+            place = _BlockPlace(entry.backbone, entry.dataset if by_dataset else "")
+            column = TableColumn(entry.column, "" if by_dataset else entry.dataset, entry.metric, category)
+            numbers[place, entry.row, column] = entry
+            rows.setdefault((place, entry.row), entry.system)
+        columns = _unique(column for _, _, column in numbers)
+        return cls(spec, columns, _unique(place for place, _ in rows), numbers, rows)
+
+    def labels(self, place: _BlockPlace) -> tuple[str, ...]:
+        """Rows that the paper prints in a block."""
+        return tuple(label for where, label in self.rows if where == place)
+
+    def systems(self, place: _BlockPlace) -> tuple[str, ...]:
+        """Systems that the paper prints in a block."""
+        return tuple(system for (where, _), system in self.rows.items() if where == place)
+
+
+class TableBuilder:
+    """Builds the tables of one paper."""
+
+    def __init__(
+        self, paper: PaperSpec, protocol: Protocol, printed: Sequence[PrintedNumber], candidates: Candidates
+    ) -> None:
+        self._paper, self._protocol = paper, protocol
+        self._printed, self._candidates = printed, candidates
+
+    def build(self, number: int) -> Table:
+        """Put one table together.
+
+        Raises:
+            ConfigError: the paper has no such table.
+        """
+        spec = self._paper.tables.get(number)
+        entries = [entry for entry in self._printed if entry.table == number]
+        if spec is None or not entries:
+            known = ", ".join(str(table) for table in self._paper.tables)
+            raise ConfigError(f"{self._paper.label} has no table {number} to rebuild; choose one of {known}")
+        grid = _Grid.of(entries, spec)
+        blocks = [self._block(place, grid) for place in (*grid.places, *self._further_places(grid))]
+        shown = tuple(block for block in blocks if block.rows)
+        pairs = tuple(adjust_family([p for block in shown for p in self._pairs(block, grid)])) if spec.paired else ()
+        return Table(self._paper, number, spec, grid.columns, shown, pairs)
+
+    def _further_places(self, grid: _Grid) -> list[_BlockPlace]:
+        """Blocks of backbones that the paper's table does not have, in the order of the spec."""
+        if not grid.spec.measured:
+            return []
+        if not grid.spec.further:
+            return [_BlockPlace(NO_BACKBONE, dataset) for dataset in _unique(place.dataset for place in grid.places)]
+        found = {key.backbone for key in self._candidates} - {place.backbone for place in grid.places}
+        order = [*self._paper.backbones, *sorted(found - set(self._paper.backbones))]
+        datasets = _unique(place.dataset for place in grid.places)
+        return [_BlockPlace(backbone, dataset) for dataset in datasets for backbone in order if backbone in found]
+
+    def _block(self, place: _BlockPlace, grid: _Grid) -> TableBlock:
+        rows = [self._printed_row(label, place, grid) for label in grid.labels(place)]
+        if grid.spec.measured:
+            rows += [self._further_row(key, place, grid) for key in self._further_keys(place, grid)]
+        shown = tuple(row for row in rows if row.printed or row.measured)
+        return TableBlock(self._block_label(place, grid), place.backbone, place.dataset, place in grid.places, shown)
+
+    def _further_keys(self, place: _BlockPlace, grid: _Grid) -> list[RowKey]:
+        """Rows of systems and variants that the paper's block does not have; of floors and ceilings in any case."""
+        order = [*self._paper.further, *self._paper.systems]
+
+        def rank(key: RowKey) -> tuple[int, str, str]:
+            return (order.index(key.system) if key.system in order else len(order), key.system, key.variant)
+
+        found = [
+            key
+            for key in self._candidates
+            if key.backbone == place.backbone and (grid.spec.further or key.system in self._paper.further)
+        ]
+        printed = {self._standing(RowKey(place.backbone, system), place, grid) for system in grid.systems(place)}
+        return sorted((key for key in found if key not in printed), key=rank)
+
+    def _standing(self, key: RowKey, place: _BlockPlace, grid: _Grid) -> RowKey:
+        """The runs that stand in a printed row: those with the authors' prompts, unless ours cover more questions.
+
+        They alone repeat what was printed; the wording moves a score by more than most systems differ.
+        """
+        theirs = replace(key, variant=AUTHORS)
+        shown = {column.dataset or place.dataset for column in grid.columns}
+        covered = self._questions(theirs, shown)
+        return theirs if covered and covered >= self._questions(key, shown) else key
+
+    def _questions(self, key: RowKey, datasets: set[str]) -> int:
+        """Questions that the largest runs of a row answered on some data sets."""
+        found = self._candidates.get(key, {})
+        return sum(max(len(run.rows) for run in found[dataset]) for dataset in datasets & found.keys())
+
+    def _printed_row(self, label: str, place: _BlockPlace, grid: _Grid) -> Row:
+        key = self._standing(RowKey(place.backbone, grid.rows[place, label]), place, grid)
+        printed = {column: grid.numbers.get((place, label, column)) for column in grid.columns}
+        return Row(label, key, self._cells(key, place, grid, printed))
+
+    def _further_row(self, key: RowKey, place: _BlockPlace, grid: _Grid) -> Row:
+        label = next(
+            (name for (where, name), system in grid.rows.items() if where == place and system == key.system),
+            self._paper.system_label(key.system),
+        )
+        variant = key.variant or (_OURS if key.system in grid.systems(place) else "")
+        return Row(f"{label} [{variant}]" if variant else label, key, self._cells(key, place, grid, {}))
+
+    def _cells(
+        self, key: RowKey, place: _BlockPlace, grid: _Grid, printed: Mapping[TableColumn, PrintedNumber | None]
+    ) -> tuple[TableCell, ...]:
+        return tuple(
+            self._cell(key, column, column.dataset or place.dataset, printed.get(column), grid.spec)
+            for column in grid.columns
+        )
+
+    def _cell(
+        self, key: RowKey, column: TableColumn, dataset: str, printed: PrintedNumber | None, spec: TableSpec
+    ) -> TableCell:
+        if not spec.measured:
+            return self._counted(dataset, printed)
+        metric = self._metric(key, column, dataset)
+        selected = choose(candidates_of(self._candidates, key, dataset, metric), dataset, metric, self._paper)
+        if isinstance(selected, str):
+            return self._empty(key, dataset, printed, selected)
+        terms = MeasurementContext(self._paper, self._protocol, self._paper.datasets[dataset], spec.hardware)
+        found = measure(selected, metric, column.category, terms)
+        if isinstance(found, str):
+            return TableCell(dataset, printed, None, found)
+        return self._filled(dataset, printed, found, column.metric)
+
+    def _counted(self, dataset: str, printed: PrintedNumber | None) -> TableCell:
+        """A cell of a table that no run measures: a count of questions, or nothing."""
+        spec = self._paper.datasets.get(dataset)
+        found = count_questions(self._candidates, printed, spec) if printed is not None and spec is not None else None
+        if printed is None or found is None:
+            return TableCell(dataset, printed, None, _NOT_MEASURED, measurable=False)
+        return self._filled(dataset, printed, found, printed.metric)
+
+    def _filled(self, dataset: str, printed: PrintedNumber | None, found: Measured, metric: str) -> TableCell:
+        measured = scaled(found, self._paper.scale(metric))
+        share = metric not in self._paper.plain_metrics
+        return TableCell(dataset, printed, measured, equivalence=judge(printed, measured, share, load_margins()))
+
+    def _metric(self, key: RowKey, column: TableColumn, dataset: str) -> str:
+        """Name of a column's scores; a judge's are the authors' own verdicts where nobody else's are there."""
+        metric = self._paper.metric_of(column.metric, key.backbone)
+        if column.metric != JUDGE:
+            return metric
+        runs = candidates_of(self._candidates, key, dataset, metric)
+        own = any(metric in row.metrics for run in runs for row in run.rows[:1])
+        return metric if own else recorded_judge(run for run in runs if run.recorded) or metric
+
+    def _empty(self, key: RowKey, dataset: str, printed: PrintedNumber | None, missing: str) -> TableCell:
+        reason = self._paper.cannot_be_filled(printed) if printed is not None else ""
+        if not self._paper.is_built(key.system):
+            reason = _NOT_BUILT
+        return TableCell(dataset, printed, None, reason or missing, fillable=not reason)
+
+    def _block_label(self, place: _BlockPlace, grid: _Grid) -> str:
+        label = self._paper.backbone_label(place.backbone) if place.backbone else ""
+        if place not in grid.places and place.backbone != NO_BACKBONE:
+            label += " (not in the paper's table)"
+        return f"{self._paper.datasets[place.dataset].label}, {label}" if place.dataset else label
+
+    def _pairs(self, block: TableBlock, grid: _Grid) -> list[Pair]:
+        """The paper's own system against each other system of the block, column by column of overall values."""
+        found = []
+        for position, column in enumerate(grid.columns):
+            if column.category is None and can_be_paired(column.metric):
+                rows = [row for row in block.rows if row.cells[position].measured is not None]
+                own = [row for row in rows if row.key.system == self._paper.own and row.key.variant in ("", AUTHORS)]
+                others = [row for row in rows if row not in own[:1]]
+                entrants = [
+                    (self._contestant(one, position, column), self._contestant(other, position, column))
+                    for one in own[:1]
+                    for other in others
+                ]
+                found += compare_family(entrants, column.metric, self._protocol, block.label, column.heading)
+        return found
+
+    def _contestant(self, row: Row, position: int, column: TableColumn) -> Contestant:
+        dataset = row.cells[position].dataset
+        runs = candidates_of(self._candidates, row.key, dataset, column.metric)
+        selected = choose(runs, dataset, column.metric, self._paper)
+        return (
+            Contestant(row.label, ())
+            if isinstance(selected, str)
+            else Contestant(row.label, selected.rows, selected.run)
+        )
+
+
+def _unique(items: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(items))

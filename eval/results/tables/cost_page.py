@@ -1,0 +1,213 @@
+"""The page of costs: printed rows and our runs below each other, each with its own settings and data.
+
+No line of ours repeats a printed one: settings, data, backbone and machine differ, and each line says its own. Nothing
+is extrapolated to the printed work.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from eval.commands.escaping import markdown_cell, markdown_row
+from eval.config.answer_prompts import prompts_of
+from eval.config.choices import MEMORY
+from eval.results.tables.costs import (
+    Cost,
+    CostRegistry,
+    CostWork,
+    PrintedCost,
+    construction_totals,
+    measured_cost,
+    printed_cost,
+    read_totals,
+)
+from eval.results.tables.plain import DASH, figure
+from eval.results.tables.stored import StoredRun, engines_are_here
+from eval.results.tables.variants import changed_settings, default_settings
+from eval.scoring.remarks import remarks
+
+_HEADS = (
+    "from", "system or preset", "settings", "backbone", "work done", "calls", "calls per turn", "write tokens per turn",
+    "read tokens per question", "all tokens per question", "all tokens, thousands", "write hours", "read hours",
+    "hours", "machine", "remarks",
+)  # fmt: skip
+_WORDS = frozenset({"from", "system or preset", "settings", "backbone", "work done", "machine", "remarks"})
+_NOT_PRINTED = "not printed"
+#: End of the name of a preset whose replies and context are bounded for small backbones.
+_SMALL = "_small"
+#: Conversations of a part that are named.
+_NAMED = 3
+_INTRODUCTION = (
+    "Calls, tokens and hours that others print, and those of our runs. Each line is a configuration of its own, with "
+    "the settings, the backbone and the data that it was taken with: a line of ours stands below the printed ones of "
+    "its method, but is not the same work, and none of its figures is extrapolated to it.",
+    "",
+    "- calls: of construction, ours without further attempts after malformed replies. They can be compared per turn "
+    "where the settings are alike; tokens depend on the length of the backbone's replies and of the prompts, too.",
+    "- settings of ours: in what they differ from the full form of the method, which is named; small form: replies and "
+    "context bounded for a backbone under a billion parameters.",
+    "- all tokens per question: of construction and answers, divided by the questions asked; it falls with the number "
+    "of questions asked of a conversation.",
+    "- hours: as printed; ours are the service times of all calls added up, although several ran at a time, without "
+    "embedding and search (answers that were timed one at a time: with them). Hours say more of the machine than of "
+    f"the method. {DASH}: not printed, or not known, for which ours give the reason.",
+    "",
+)
+
+
+def render_costs(registry: CostRegistry, runs: Sequence[StoredRun]) -> str:
+    """The page: a table for each printed work, and the sources."""
+    published = [run for run in runs if not run.of_sample]
+    lines = ["# Printed costs", "", *_INTRODUCTION]
+    for name, work in registry.works.items():
+        rows = [row for row in registry.rows if row.work == name]
+        lines += [_heading(work), "", markdown_row(_HEADS)]
+        lines.append(markdown_row(["---" if head in _WORDS else "---:" for head in _HEADS]))
+        for cells in _lines(registry, rows, work, published):
+            lines.append(markdown_row([markdown_cell(cell) for cell in cells]))
+        lines.append("")
+    lines += ["Sources:", ""]
+    for source in registry.sources.values():
+        at = f", commit {source.commit[:12]}" if source.commit else ""
+        lines.append(f"- {markdown_cell(source.title)} {source.url}{at}")
+    return "\n".join([*lines, "", "Written by `python -m eval.tables`.", ""])
+
+
+def _heading(work: CostWork) -> str:
+    turns = "" if work.turns is None else f"{work.turns:,} turns, "
+    return f"## {work.title}: {turns}{work.questions:,} questions"
+
+
+def _lines(
+    registry: CostRegistry, rows: Sequence[PrintedCost], work: CostWork, runs: Sequence[StoredRun]
+) -> Iterator[list[str]]:
+    """By method: its printed rows, then our runs; rows of systems that are not here come last."""
+    for method, names in registry.methods.items():
+        printed = [row for row in rows if row.method == method]
+        if not printed:
+            continue
+        ours = [run for run in runs if run.memory in names and run.dataset in work.datasets]
+        measured = [(run, cost) for run in ours if (cost := measured_cost(run)) is not None]
+        remark = "" if measured else "no run of ours yet"
+        yield from (_printed_line(row, work, remark) for row in printed)
+        yield from (_measured_line(run, names[0], work, cost) for run, cost in measured)
+    yield from (_printed_line(row, work, f"none of ours: {row.why}") for row in rows if row.method is None)
+
+
+def _printed_line(row: PrintedCost, work: CostWork, remark: str) -> list[str]:
+    return [
+        "printed",
+        row.system,
+        row.settings or _NOT_PRINTED,
+        row.backbone,
+        "all",
+        *_figures(printed_cost(row, work)),
+        _NOT_PRINTED,
+        "; ".join(text for text in (remark, row.note) if text),
+    ]
+
+
+def _measured_line(run: StoredRun, full_form: str, work: CostWork, cost: Cost) -> list[str]:
+    return [
+        "ours",
+        run.memory,
+        _settings(run, full_form),
+        run.backbone,
+        _part(run, work, cost),
+        *_figures(cost),
+        _machine(run.record),
+        "; ".join(text for text in (_without_hours(run.summary, cost), *remarks(run.summary)) if text),
+    ]
+
+
+def _figures(cost: Cost) -> list[str]:
+    return [
+        figure(cost.calls, 0),
+        figure(_per(cost.calls, cost.turns), 2),
+        figure(_per(cost.write_tokens, cost.turns), 0),
+        figure(_per(cost.read_tokens, cost.questions), 0),
+        figure(_per(cost.all_tokens, cost.questions), 0),
+        figure(_per(cost.all_tokens, 1000), 0),
+        *(figure(hours) for hours in (cost.write_hours, cost.read_hours, cost.hours)),
+    ]
+
+
+def _per(value: float | None, units: float | None) -> float | None:
+    return None if value is None or not units else value / units
+
+
+def _settings(run: StoredRun, full_form: str) -> str:
+    """In what a run differs from the full form of its method, whose prompts it was asked with, and its window."""
+    if _target(run.memory) != _target(full_form):
+        full_form = run.memory  # the package itself has settings of its own
+    changed = {key: value for key, value in changed_settings(run.record, full_form).items() if key != "window"}
+    shown = [f"{key}={value}" for key, value in changed.items() if not key.startswith("roles.")]
+    if replies := len(changed) - len(shown):
+        shown.append(f"{replies} settings of roles")
+    parts = [
+        "small form" if run.memory.endswith(_SMALL) else "",
+        f"unlike {full_form}: {', '.join(shown)}" if shown else f"those of {full_form}",
+        prompts_of(run.record),
+        _window(run),
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def _target(preset: str) -> Any:
+    return (default_settings(preset, MEMORY) or {}).get("_target_")
+
+
+def _window(run: StoredRun) -> str:
+    """The window of a memory that fills it, and how much of a conversation that is."""
+    config = run.record["config"]
+    if "window" not in (default_settings(run.memory, MEMORY) or {}):
+        return ""
+    tokens = (config.get("memory") or {}).get("window") or (config.get("backbone") or {}).get("context_length")
+    if tokens is None:
+        return "window not recorded"
+    counts = (run.summary.get("trace") or {}).get("numbers") or {}
+    kept, turns = (((counts.get(name) or {}).get("mean")) for name in ("kept_turns", "turns"))
+    fits = "" if kept is None or turns is None or kept >= turns else f", in which {kept:,.0f} of {turns:,.0f} turns fit"
+    return f"window of {tokens:,} tokens{fits}"
+
+
+def _part(run: StoredRun, work: CostWork, cost: Cost) -> str:
+    """How much of the work a run did."""
+    chosen = run.record["config"].get("dataset") or {}
+    conversations = len(run.conversations)
+    names = f" ({', '.join(run.conversations)})" if conversations <= _NAMED else ""
+    whole = f" of {work.conversations}" if conversations <= work.conversations else ""
+    parts = [f"{run.dataset}: {conversations}{whole} conversations{names}"]
+    if sessions := chosen.get("limit_sessions"):
+        parts.append(f"the first {sessions} sessions")
+    of = "" if work.turns is None else f" of {work.turns:,}"
+    parts.append(f"{figure(cost.turns, 0)}{of} turns")
+    parts.append(f"{cost.questions:,} questions")
+    if run.asks_unanswerable:
+        parts.append("adversarial ones among them")
+    return ", ".join(parts)
+
+
+def _machine(record: Mapping[str, Any]) -> str:
+    """What a run's backbone ran on, and how many calls at a time."""
+    config, found = record["config"], record.get("hardware") or {}
+    backbone = config.get("backbone") or {}
+    cores = f"{found['cores']} cores, " if found.get("cores") else ""
+    machine = ", ".join(found.get("gpus") or ()) or (f"{cores}{found['cpu']}" if found.get("cpu") else "not recorded")
+    if not engines_are_here(record):
+        machine = "attached servers, machine not recorded"
+    if config.get("timing") == "latency":
+        return f"{machine}; one question at a time"
+    calls = backbone.get("max_in_flight")
+    return f"{machine}; up to {calls} calls at a time" if calls else machine
+
+
+def _without_hours(summary: Mapping[str, Any], cost: Cost) -> str:
+    """Why a run has no hours."""
+    wanted = (("write", cost.write_hours, construction_totals), ("read", cost.read_hours, read_totals))
+    texts = []
+    for name, hours, totals_of in wanted:
+        if hours is None:
+            totals = totals_of(summary)
+            cached, calls = (sum(total[key] for total in totals) for key in ("cache_hits", "calls"))
+            texts.append(f"no {name} hours: {cached:,} of {calls:,} replies from the cache")
+    return "; ".join(texts)

@@ -1,0 +1,82 @@
+"""How a table lies on the page: systems down and metrics across, or, where the paper has it so, the other way round."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eval.results.tables.model import Table, TableBlock, TableCell, TableColumn
+
+#: Stands where a block has no row of another block's heading.
+_NOTHING = TableCell("", None, None, measurable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TableLine:
+    """Cells that stand in one line, with the headings above them."""
+
+    label: str
+    headings: tuple[str, ...]
+    cells: tuple[TableCell, ...]
+
+    @property
+    def printed(self) -> bool:
+        """Whether the paper prints one of them."""
+        return any(cell.printed is not None for cell in self.cells)
+
+    @property
+    def measured(self) -> bool:
+        """Whether one of them was measured."""
+        return any(cell.measured is not None for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class TablePage:
+    """A table as it is written: headings, and the lines of each block."""
+
+    headings: tuple[str, ...]
+    blocks: tuple[tuple[str, tuple[TableLine, ...]], ...]
+
+
+def lay_out(table: Table) -> TablePage:
+    """Arrange a table as its paper does."""
+    if table.spec.transpose:
+        return _transposed(table)
+    headings = tuple(column.heading for column in table.columns)
+    return TablePage(
+        headings,
+        tuple(
+            (block.label, tuple(TableLine(row.label, headings, row.cells) for row in block.rows))
+            for block in table.blocks
+        ),
+    )
+
+
+def _transposed(table: Table) -> TablePage:
+    headings = tuple(dict.fromkeys(row.label for block in table.blocks for row in block.rows))
+    return TablePage(headings, tuple((block.label, _metrics(block, table.columns, headings)) for block in table.blocks))
+
+
+def _metrics(block: TableBlock, columns: Sequence[TableColumn], headings: tuple[str, ...]) -> tuple[TableLine, ...]:
+    rows = {row.label: row for row in block.rows}
+    lines = [
+        TableLine(
+            column.heading, headings, tuple(rows[name].cells[i] if name in rows else _NOTHING for name in headings)
+        )
+        for i, column in enumerate(columns)
+    ]
+    return tuple(line for line in lines if line.printed or line.measured)
+
+
+def heading_groups(headings: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """Split headings such as ``Multi-hop F1`` and ``Multi-hop BLEU`` into a group and what stands under it.
+
+    Returns:
+        Pairs of a group's name and its headings; a heading that shares its words with no neighbour has no group.
+    """
+    groups: list[tuple[str, list[str]]] = []
+    for heading in headings:
+        head, _, tail = heading.rpartition(" ")
+        if groups and head and groups[-1][0] == head:
+            groups[-1][1].append(tail)
+        else:
+            groups.append((head, [tail]))
+    return [(head, tuple(tails)) if len(tails) > 1 else ("", (f"{head} {tails[0]}".strip(),)) for head, tails in groups]

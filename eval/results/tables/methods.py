@@ -1,0 +1,223 @@
+"""What the runs say about each method: its own counts beside what its paper states, and malformed replies by role."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from eval.commands.escaping import csv_cell, markdown, markdown_code
+from eval.results.compare.rows import labels
+from eval.results.papers.expectations import ExpectedValue, MethodCount, dataset_key, fit, measured, method_counts
+from eval.results.tables.plain import DASH, PlainTable, plain_markdown
+from eval.results.tables.plain_latex import in_one_file, plain_latex
+from eval.results.tables.stored import StoredRun
+from memsys.departures import module_of
+
+NAME = "method_counts"
+
+LEGEND = (
+    "measured: mean over the conversations of a run, or what the line says; the settings and the backbone are the "
+    "run's own",
+    "expected: what the paper, its authors' code or a specification states, for the paper's settings and backbones; "
+    f"{DASH} where nothing is stated",
+    "note: where it is stated, and which runs lie outside: of a stated range, or of half to twice a single stated "
+    "number, against which runs on the first sessions of a conversation are not held",
+    "retrieved: what the search returned; a system's line on what had no room says how much of it the reader did not "
+    "see. Where most contexts have one length, the reader saw the same text whatever was asked",
+    "malformed: replies that did not parse, of all calls of a role, further attempts included; judges left out",
+    f"{DASH} under a run: its summary does not have the count",
+)
+#: Phase whose calls are no part of a method.
+_JUDGE = "judge"
+#: Significant digits of a figure.
+_DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CountLine:
+    """One count of some runs.
+
+    Attributes:
+        statistic: its path in the summary.
+        what: plain description.
+        values: of each run; ``None`` where a run does not have it.
+        texts: the values as a table shows them.
+        expected: what is stated of it.
+        fits: whether each value fits that; ``None`` where there is nothing to hold it against.
+    """
+
+    statistic: str
+    what: str
+    values: tuple[float | None, ...]
+    texts: tuple[str, ...]
+    expected: ExpectedValue | None = None
+    fits: tuple[bool | None, ...] = ()
+
+    def note(self, names: Sequence[str]) -> str:
+        """Where the expectation is stated, and the runs outside of it."""
+        stated = self.expected
+        if stated is None:
+            return ""
+        outside = [name for name, fits in zip(names, self.fits, strict=True) if fits is False]
+        return f"{stated.source}; outside: {'; '.join(outside)}" if outside else stated.source
+
+
+@dataclass(frozen=True, slots=True)
+class MethodGroup:
+    """Runs of one system on one data set, in the order of their names."""
+
+    system: str
+    dataset: str
+    runs: tuple[StoredRun, ...]
+    names: tuple[str, ...]
+    lines: tuple[CountLine, ...]
+
+
+def method_groups(runs: Sequence[StoredRun]) -> list[MethodGroup]:
+    """Sort the runs that have statistics by system and data set; systems without named counts have none.
+
+    Runs that time questions are left out: their memories are those of other runs.
+    """
+    found: dict[tuple[str, str], list[StoredRun]] = {}
+    for run in runs:
+        memory = run.record["config"].get("memory") or {}
+        if run.summary.get("memory") and method_counts(memory) and not run.times_questions:
+            found.setdefault((_system(memory), dataset_key(run)), []).append(run)
+    return [_group(system, dataset, members) for (system, dataset), members in sorted(found.items())]
+
+
+def _system(memory: Mapping[str, Any]) -> str:
+    """Package of a run's system; of a gate, with its host's."""
+    own = module_of(str(memory.get("_target_"))).rpartition(".")[2]
+    host = memory.get("host")
+    return f"{own} before {_system(host)}" if isinstance(host, Mapping) else own
+
+
+def _group(system: str, dataset: str, runs: Sequence[StoredRun]) -> MethodGroup:
+    counts = dict.fromkeys(count for run in runs for count in method_counts(run.record["config"]["memory"]))
+    lines = [_line(count, dataset, runs) for count in counts]
+    return MethodGroup(system, dataset, tuple(runs), tuple(labels(runs)), (*lines, *_contexts(runs), *_malformed(runs)))
+
+
+def _line(count: MethodCount, dataset: str, runs: Sequence[StoredRun]) -> CountLine:
+    values = tuple(measured(count, run) for run in runs)
+    texts = tuple(map(number, values))
+    expected = count.expected_on(dataset)
+    fits = tuple(fit(expected, value, run) for value, run in zip(values, runs, strict=True))
+    return CountLine(count.statistic, count.what, values, texts, expected, fits)
+
+
+def number(value: float | None) -> str:
+    """A count with all its digits, anything else with three significant ones; a dash for none."""
+    if value is None:
+        return DASH
+    rounded = float(f"{value:.{_DIGITS}g}")
+    if value == round(value) or abs(rounded) >= 10**_DIGITS:  # 999.6 in three digits would read 1e+03
+        return f"{value:,.0f}"
+    return f"{rounded:.{_DIGITS}g}"
+
+
+def _contexts(runs: Sequence[StoredRun]) -> Iterator[CountLine]:
+    """How much the reader saw, and whether it depended on the question: a limit may leave what is always the same."""
+    for statistic, what, figure in (
+        ("context.hits", "memories retrieved for a question, mean", lambda run: _context_mean(run, "hits")),
+        ("context.tokens", "tokens of a question's context, mean", lambda run: _context_mean(run, "context_tokens")),
+        ("context.same_length", "questions whose context has the most frequent length, percent", _same_length),
+    ):
+        values = tuple(figure(run) for run in runs)
+        if any(value is not None for value in values):
+            yield CountLine(statistic, what, values, tuple(map(number, values)))
+
+
+def _context_mean(run: StoredRun, name: str) -> float | None:
+    found = (run.summary.get("context") or {}).get(name)
+    return None if found is None else float(found["mean"])
+
+
+def _same_length(run: StoredRun) -> float | None:
+    """Percentage of the questions whose context has, to the character, the length that most have."""
+    lengths = Counter(row.metrics["context_chars"] for row in run.rows if row.metrics.get("context_chars") is not None)
+    return 100 * max(lengths.values()) / lengths.total() if lengths else None
+
+
+def _malformed(runs: Sequence[StoredRun]) -> Iterator[CountLine]:
+    of_runs = [calls_of_roles(run) for run in runs]
+    for phase, role in dict.fromkeys(key for calls in of_runs for key in calls):
+        found = [calls.get((phase, role)) for calls in of_runs]
+        values = tuple(None if one is None else 100 * one["malformed"] / one["calls"] for one in found)
+        texts = tuple(
+            DASH if one is None else f"{number(value)} ({one['malformed']:,} of {one['calls']:,})"
+            for one, value in zip(found, values, strict=True)
+        )
+        yield CountLine(f"malformed.{phase}.{role}", f"malformed replies of {role} ({phase}), percent", values, texts)
+
+
+def calls_of_roles(run: StoredRun) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Totals of the calls of each phase and role that made any, a judge's left out; none for a run without ledger."""
+    phases = (run.summary.get("calls") or {}).get("by_phase") or {}
+    return {
+        (phase, role): totals
+        for phase, found in phases.items()
+        if phase != _JUDGE
+        for role, totals in found["by_role"].items()
+        if totals["calls"]
+    }
+
+
+def method_table(group: MethodGroup) -> PlainTable:
+    """The counts of one group, a column for each run."""
+    rows = [
+        [line.what, *line.texts, line.expected.value if line.expected else DASH, line.note(group.names)]
+        for line in group.lines
+    ]
+    return PlainTable(f"{group.system} on {group.dataset}", ("count", *group.names, "expected", "note"), rows)
+
+
+def render_markdown(groups: Sequence[MethodGroup]) -> str:
+    """Return all groups' tables with the legend and the runs."""
+    parts = ["# What the runs say about each method", "", *(f"- {line}" for line in LEGEND), ""]
+    for group in groups:
+        table = method_table(group)
+        parts += plain_markdown(table, f"## {markdown(table.title)}")
+        runs = zip(group.names, group.runs, strict=True)
+        parts += [f"{markdown(name)}: {markdown_code(run.run_id)}  " for name, run in runs]
+        parts.append("")
+    return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
+
+
+def render_latex(groups: Sequence[MethodGroup]) -> str:
+    """Return one table for each group, with the legend below the first."""
+    tables = [method_table(group) for group in groups]
+    return in_one_file(
+        [
+            plain_latex(replace(table, notes=() if place else LEGEND), f"{NAME}-{group.system}-{group.dataset}")
+            for place, (table, group) in enumerate(zip(tables, groups, strict=True))
+        ]
+    )
+
+
+def render_csv(groups: Sequence[MethodGroup]) -> str:
+    """Return one row for each run and count; what is not known is empty."""
+    text = io.StringIO()
+    columns = ("system", "dataset", "backbone", "run", "statistic", "what", "measured", "expected", "source", "fits")
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for group in groups:
+        for line in group.lines:
+            for run, value, fits in zip(group.runs, line.values, line.fits or (None,) * len(line.values), strict=True):
+                row = {"system": group.system, "dataset": group.dataset, "backbone": run.backbone, "run": run.run_id}
+                row |= {"statistic": line.statistic, "what": line.what, **_stated(line.expected, fits)}
+                row["measured"] = "" if value is None else f"{value:.6g}"
+                writer.writerow({name: csv_cell(cell) for name, cell in row.items()})
+    return text.getvalue()
+
+
+def _stated(expected: ExpectedValue | None, fits: bool | None) -> dict[str, str]:
+    if expected is None:
+        return {}
+    return {"expected": expected.value, "source": expected.source, "fits": {None: "", True: "yes", False: "no"}[fits]}
+
+
+FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}

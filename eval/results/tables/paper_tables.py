@@ -1,0 +1,35 @@
+"""All tables of one paper, with the runs that no cell takes."""
+
+from collections.abc import Sequence
+
+from eval.commands.terminal import stage
+from eval.results.papers.printed import load_printed
+from eval.results.tables.build import TableBuilder
+from eval.results.tables.candidates import group_runs
+from eval.results.tables.model import Table
+from eval.results.tables.spec import load_spec
+from eval.results.tables.stored import StoredRun
+from eval.scoring.protocols import load_protocol
+
+
+def build_tables(
+    paper: str, runs: Sequence[StoredRun], numbers: Sequence[int] | None = None
+) -> tuple[list[Table], dict[str, str]]:
+    """Build tables of a paper.
+
+    Args:
+        paper: name in ``eval/results/tables/specs``.
+        runs: complete runs.
+        numbers: of the tables; ``None`` for all.
+
+    Returns:
+        The tables, and why runs stand in none of them, by run id.
+    """
+    spec = load_spec(paper)
+    candidates, unused = group_runs(runs, spec)
+    builder = TableBuilder(spec, load_protocol(spec.protocol), load_printed(paper), candidates)
+    tables = []
+    for number in numbers or spec.tables:
+        with stage(f"{paper}: table {number}"):
+            tables.append(builder.build(number))
+    return tables, unused

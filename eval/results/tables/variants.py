@@ -1,0 +1,132 @@
+"""Settings in which a run differs from the YAML it names: an overridden memory is another method, with its own row."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from eval.config.answer_prompts import AUTHORS, OWN_ROLES, asks_with_ours, prompts_of
+from eval.config.choices import MEMORY, find, settings_of
+from eval.config.former_constants import with_former_constants
+from eval.config.plugins import plugin_folders
+from eval.config.prompt_choice import settings_with_prompts
+from eval.results.tables.places import without_places
+from memsys.prompt_packs.local import is_reference
+
+#: Groups whose settings a YAML need not all name.
+_OPEN = ("roles", "sampling")
+#: Settings named in a row's label; the others are counted.
+_SHOWN = 3
+
+
+@cache
+def default_settings(name: str, folder: Path) -> Mapping[str, Any] | None:
+    """Settings of a preset by its name, choice or old name, with those it starts from, flat; ``None`` without one."""
+    for place in (folder, *_of_plugins(folder)):
+        preset = find(name, place)
+        if preset is not None:
+            return flat(settings_of(preset, place))
+    return None
+
+
+def _of_plugins(folder: Path) -> list[Path]:
+    """The folders of the packages of others for the same part."""
+    return [own for conf in plugin_folders() if (own := conf / folder.name).is_dir()]
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Leaves of a configuration by dotted key."""
+    leaves: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            leaves |= flat(value, f"{prefix}{key}.")
+        else:
+            leaves[prefix + str(key)] = value
+    return leaves
+
+
+def overrides(settings: Mapping[str, Any], folder: Path = MEMORY) -> dict[str, Any]:
+    """Settings of a run's memory (or of another part) that differ from its YAML, flat and sorted.
+
+    A key that the run's version did not have yet counts as no difference, unless the value that then stood in code is
+    known and another one; an interpolation, or a part without a YAML, counts as none.
+    Roles and sampling take settings that their YAML leaves out: these differ by being there.
+    """
+    defaults = default_settings(str(settings.get("name")), folder)
+    if defaults is None:
+        return {}
+    own = flat(with_former_constants(settings))
+    changed = {
+        key
+        for key, default in defaults.items()
+        if key in own and key not in ("_target_", "name") and not _is_interpolation(default) and own[key] != default
+    }
+    added = {
+        key
+        for key, value in own.items()
+        if key not in defaults and key.partition(".")[0] in _OPEN and value is not None
+    }
+    return {key: without_places(own[key]) for key in sorted(changed | added)}
+
+
+def _is_interpolation(value: Any) -> bool:
+    return isinstance(value, str) and "${" in value
+
+
+def run_variant(record: Mapping[str, Any]) -> str:
+    """How a run's memory differs from its preset, and whose prompts it was asked with; empty for neither.
+
+    Authors' answer prompts alone, behind a memory that asked with ours, are not what a paper did.
+
+    Args:
+        record: ``run.json``.
+    """
+    own_roles = OWN_ROLES if asks_with_ours(record) else ""
+    return ", ".join(filter(None, (prompts_of(record), own_roles, variant_label(changed_settings(record)))))
+
+
+def changed_settings(record: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:
+    """Settings of a run's memory that differ from a preset, flat and sorted, but for those that authors' prompts bring.
+
+    Args:
+        record: ``run.json``.
+        preset: name of another preset than the run's own.
+    """
+    memory = record["config"].get("memory") or {}
+    return without_prompts(overrides(memory if preset is None else {**memory, "name": preset}), memory, record)
+
+
+def without_prompts(changed: Mapping[str, Any], part: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what the authors' prompts bring, where a run was asked with them: they are what the paper did.
+
+    Args:
+        changed: settings that differ from a preset, flat.
+        part: all settings of the memory or the reader.
+        record: ``run.json``.
+    """
+    if prompts_of(record) != AUTHORS:
+        return dict(changed)
+    brought = flat(settings_with_prompts(part))
+    return {key: value for key, value in changed.items() if not _of_prompts(key, value, brought)}
+
+
+def label_of(memory: str, record: Mapping[str, Any]) -> str:
+    """The memory with how it differs from its preset: ``clag [n_init=7]``.
+
+    Args:
+        memory: its name.
+        record: ``run.json``.
+    """
+    variant = run_variant(record)
+    return f"{memory} [{variant}]" if variant else memory
+
+
+def _of_prompts(key: str, value: Any, brought: Mapping[str, Any]) -> bool:
+    return (isinstance(value, str) and is_reference(value)) or (key in brought and brought[key] == value)
+
+
+def variant_label(changed: Mapping[str, Any]) -> str:
+    """Short text on what was overridden; empty when nothing was."""
+    shown = [f"{key}={value}" for key, value in list(changed.items())[:_SHOWN]]
+    more = len(changed) - _SHOWN
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

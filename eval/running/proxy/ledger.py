@@ -1,0 +1,156 @@
+"""What a proxy's ledger holds, and its summary: calls by phase and role, and texts that were embedded."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from eval.config.prices import EmbeddingPrice, Price, dates_of
+from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
+from eval.runs.files import JsonLines
+from eval.runs.rows import ledger
+from memsys.credentials import redacted
+from memsys.errors import ConfigError
+from memsys.llm.ledger import CallRecord
+from memsys.proxy.clients import ProxyScope
+
+CALLS, FAILURES = "calls.jsonl", "failures.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRecord:
+    """One request that got an error: what it asked for, its HTTP status and the message."""
+
+    conversation_id: str
+    phase: str
+    item: str
+    endpoint: str
+    status: int
+    message: str
+
+
+@dataclass(slots=True)
+class RoleTotals:
+    """Calls of one role in one phase. Tokens and seconds are those of calls that were made, not of cached ones."""
+
+    calls: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+    def add(self, call: CallRecord) -> None:
+        """Count a call."""
+        self.calls += 1
+        if call.cache_hit:
+            self.cached += 1
+            return
+        self.prompt_tokens += call.prompt_tokens
+        self.completion_tokens += call.completion_tokens
+        self.seconds += call.seconds
+
+
+class EmbeddingLedger:
+    """Appends requests for embeddings to ``embeddings.jsonl``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = JsonLines(folder / EMBEDDINGS)
+        # of a context, as every request is served by a task of its own and others are paid at the same time
+        self._paid: ContextVar[int] = ContextVar("paid")
+
+    def add_paid(self, record: EmbeddingRecord) -> None:
+        """Count what the request that this task serves was paid."""
+        self._paid.set(self._paid.get(0) + record.tokens)
+
+    def note(self, scope: ProxyScope, texts: Sequence[str], seconds: float) -> None:
+        """Append the request that this task served."""
+        characters = sum(len(text) for text in texts)
+        tokens = self._paid.get(0)
+        self._paid.set(0)
+        row = EmbeddingRecord(scope.conversation_id, scope.phase, scope.item, len(texts), characters, seconds, tokens)
+        self._file.append(asdict(row))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class FailureLedger:
+    """Appends requests that got an error to ``failures.jsonl``, which the first of them makes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FAILURES
+        self._file: JsonLines | None = None
+
+    def note(self, scope: ProxyScope, endpoint: str, status: int, message: str) -> None:
+        """Append a request."""
+        self._file = self._file or JsonLines(self._path)
+        row = FailureRecord(scope.conversation_id, scope.phase, scope.item, endpoint, status, redacted(message))
+        self._file.append(asdict(row))
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def totals(calls: Iterable[CallRecord]) -> dict[tuple[str, str], RoleTotals]:
+    """Totals by phase and role, in the order in which they first occur."""
+    found: dict[tuple[str, str], RoleTotals] = defaultdict(RoleTotals)
+    for call in calls:
+        found[call.phase, call.role].add(call)
+    return dict(found)
+
+
+def summary(folder: Path, price: Price | None = None, embedding: EmbeddingPrice | None = None) -> str:
+    """Text of a proxy's ledger.
+
+    Args:
+        folder: of the ledger.
+        price: of the backbone; ``None`` shows no dollars of it.
+        embedding: price of the embedder, likewise.
+
+    Raises:
+        ConfigError: there is no ledger.
+    """
+    if not any((folder / name).is_file() for name in (CALLS, EMBEDDINGS, FAILURES)):
+        raise ConfigError(f"{folder} holds no {CALLS}; name the folder that the proxy printed")
+    calls = list(ledger(folder / CALLS, CallRecord))
+    whole = RoleTotals()
+    for call in calls:
+        whole.add(call)
+    lines = [f" {'phase':<12}{'role':<12}{'calls':>8}{'cached':>8}{'prompt':>10}{'reply':>9}{'seconds':>10}"]
+    lines += [_line(phase, role, one) for (phase, role), one in totals(calls).items()]
+    lines.append(_line("all", "", whole))
+    if price is not None:
+        dollars = price.of(whole.prompt_tokens, whole.completion_tokens)
+        lines.append(f" dollars: {dollars:.4f}, list prices of {dates_of([price])}")
+    return "\n".join([*lines, *_embedded(folder, embedding), *_failed(folder)])
+
+
+def _embedded(folder: Path, price: EmbeddingPrice | None) -> list[str]:
+    """What was embedded, and what that cost where it has a price."""
+    embedded = list(ledger(folder / EMBEDDINGS, EmbeddingRecord))
+    texts, seconds = sum(row.texts for row in embedded), sum(row.seconds for row in embedded)
+    lines = [f" embeddings: {len(embedded)} requests, {texts} texts, {seconds:.1f} s"]
+    if price is not None:
+        tokens = sum(row.tokens for row in embedded)
+        dollars = price.of(tokens)
+        lines.append(f" dollars of {tokens} embedded tokens: {dollars:.4f}, list prices of {dates_of([price])}")
+    return lines
+
+
+def _failed(folder: Path) -> list[str]:
+    """How many requests got an error, by status; nothing where none did."""
+    counts = Counter(row.status for row in ledger(folder / FAILURES, FailureRecord))
+    by_status = ", ".join(f"{counts[status]} with status {status}" for status in sorted(counts))
+    requests = "1 request" if counts.total() == 1 else f"{counts.total()} requests"
+    return [f" failed: {requests} ({by_status}); {FAILURES} says why"] if counts else []
+
+
+def _line(phase: str, role: str, one: RoleTotals) -> str:
+    return (
+        f" {phase:<12}{role:<12}{one.calls:>8}{one.cached:>8}{one.prompt_tokens:>10}{one.completion_tokens:>9}"
+        f"{one.seconds:>10.1f}"
+    )
