@@ -147,7 +147,7 @@ def test_the_lens_leaves_out_judges_that_nobody_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = [judged(tmp_path, "rag", strict=({"a": 1}, 0.6))]
-    monkeypatch.setattr("eval.audit.sensitivity.read_runs", lambda _: (runs, []))
+    monkeypatch.setattr("eval.lens.read_runs", lambda _: (runs, []))
     for options, shown in (([], False), (["--unmeasured-judges"], True)):
         assert lens_command([str(tmp_path), "--out", str(tmp_path / "lens.md"), *options]) == 0
         assert ("judge: strict on m" in (tmp_path / "lens.md").read_text()) is shown

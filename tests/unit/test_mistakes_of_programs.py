@@ -413,7 +413,7 @@ def test_tables_that_there_are_not_are_refused_before_runs_are_read(
     message: str,
 ) -> None:
     """Every stored run was read first."""
-    monkeypatch.setattr("eval.results.tables.read_runs", None)
+    monkeypatch.setattr("eval.tables.read_runs", None)
     assert tables([*arguments, "--out", str(tmp_path)]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
 
