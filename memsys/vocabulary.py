@@ -149,8 +149,9 @@ class Retrieval:
     say which turns a hit came from: then figures by turn ids do not apply. ``answer`` is the memory's own answer, which
     stands in place of the reader's; ``None`` for all that leave answering to the reader.
 
-    ``shown`` says which hits the context shows: indices into :attr:`hits`, ascending, each once; ``None``: all of them.
-    A system whose context has a limit sets it for every question, also where everything had room.
+    ``shown`` says which hits the context was made of: indices into :attr:`hits`, ascending, each once; ``None``: all of
+    them. A system whose context has a limit sets it for every question, also where everything had room. As evidence
+    that the reader saw count those of them whose text is in the context.
 
     ``rankings`` are further lists of the hits, as indices into :attr:`hits`, best first; see :data:`RankingName`. A
     system that gives one gives it for every question, also where it is empty.

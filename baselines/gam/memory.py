@@ -132,8 +132,8 @@ class GamMemory(BaseMemory):
         """Write what the reader sees; the text is cut from its end, pages are left out from the last.
 
         Returns:
-            The context, how many blocks were left out, and places of the pages that it shows. The integrated text
-            shows the pages that it was made of, also where it is cut, since it does not say which words are whose.
+            The context, how many blocks were left out, and places of the pages that it was made of: those that it
+            shows, and those that were integrated into its text, also where that is cut.
         """
         rules, llm = self._config.context_rules, self._parts.llm
         room = room_for_context(llm, rules.max_tokens, rules.reserve_tokens)

@@ -1,4 +1,4 @@
-"""Which of the memories that a question retrieved stand in its context."""
+"""Which of the memories that a question retrieved are in its context."""
 
 from collections.abc import Sequence
 
@@ -12,21 +12,28 @@ SHOWN_CHARS = "shown_chars"
 
 
 def shown_hits(retrieval: RetrievalRecord) -> Sequence[HitRecord] | None:
-    """The hits in a context.
+    """Return the hits in a context: of those that the memory names as shown, the ones whose text the context holds.
+
+    A context that was written from its hits, as a summary is, holds none of them, whatever it was made of.
 
     Returns:
-        ``None`` where that is not known: in a row of a version that did not store it, whose trace says that something
-        was left out.
+        ``None`` where that is not known: such a context does not say which turns are still in it; or the row is of a
+        version that did not store what was shown, and its trace says that something was left out.
     """
-    if retrieval.shown is not None:
-        return [retrieval.hits[place] for place in retrieval.shown]
-    if any(retrieval.trace.get(name) for name in LEFT_OUT):
+    if retrieval.shown is None and any(retrieval.trace.get(name) for name in LEFT_OUT):
         return None
-    return retrieval.hits
+    places = range(len(retrieval.hits)) if retrieval.shown is None else retrieval.shown
+    named, context = [retrieval.hits[place] for place in places], _one_spaced(retrieval.context)
+    found = [hit for hit in named if all(_one_spaced(line) in context for line in hit.text.splitlines())]
+    return None if named and not found and context else found
+
+
+def _one_spaced(text: str) -> str:
+    return " ".join(text.split())
 
 
 def shown_texts(retrieval: RetrievalRecord) -> list[str] | None:
-    """Texts of the memories in a context.
+    """Return the texts of the memories in a context.
 
     Returns:
         ``None`` where they are not known: see :func:`shown_hits`; or the hits hold no text of their own, and stand for

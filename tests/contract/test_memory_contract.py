@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eval.running.question_result import retrieval_record
 from eval.runs.snapshot import load_snapshot, save_snapshot
+from eval.scoring.shown import shown_hits
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.protocol import MemorySystem, Parts
-from memsys.vocabulary import Conversation, Retrieval, Turn
+from memsys.vocabulary import Conversation, Question, Retrieval, Turn
 from tests.support.composing import IN_PROCESS, check_settings, composed
 from tests.support.schema_model import SchemaModel
 from tests.support.small import STAND_INS, small_config
@@ -149,6 +151,14 @@ def test_an_empty_memory_answers(preset: str) -> None:
         assert retrieval.hits == () and isinstance(retrieval.context, str)
 
 
+def check_shown_hits(preset: str, retrieval: Retrieval) -> None:
+    """Check that the hits it calls shown are in the context, unless that is written from them (GAM's)."""
+    written = (composed(preset).get("context") or {}).get("shown") == "integrated"
+    record = retrieval_record(Question("q", "conv", "", 0), retrieval, None)
+    named = record.hits if retrieval.shown is None else [record.hits[place] for place in retrieval.shown]
+    assert shown_hits(record) == (None if written and named else named)
+
+
 def test_every_hit_names_turns_of_the_conversation(preset: str) -> None:
     known = {turn.turn_id for turn in talk().turns}
     memory = ingested(preset)
@@ -161,6 +171,7 @@ def test_every_hit_names_turns_of_the_conversation(preset: str) -> None:
             assert bool(hit.turn_ids) is not unnamed, hit
         assert len({hit.memory_id for hit in retrieval.hits}) == len(retrieval.hits)
         assert len(json.loads(json.dumps(retrieval.trace, allow_nan=False))) == len(retrieval.trace)
+        check_shown_hits(preset, retrieval)
     json.dumps(memory.statistics(), allow_nan=False)
 
 

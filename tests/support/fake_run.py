@@ -166,7 +166,7 @@ class FakeRun:
             known = {name: self.values(number, name) for name in names}
             drawn = {name: value if value is not None else drawn[name] for name, value in known.items()}
         hits = {"hit_chars": 1350.0 + number, "shown_chars": 1350.0 + number, "hits": 10.0}
-        sizes = {"context_chars": 1400.0, "context_tokens": 300.0 + number, **hits}
+        sizes = {"context_chars": 1600.0, "context_tokens": 300.0 + number, **hits}
         return {**self._where(number), "metrics": {**drawn, **sizes}}
 
 

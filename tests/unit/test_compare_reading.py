@@ -217,6 +217,19 @@ def test_one_conversation_says_nothing_about_others(tmp_path: Path) -> None:
     assert {pair.verdict for pair in report.pairs} == {"differs here"}
 
 
+def test_two_with_the_same_mean_on_one_conversation_are_equal(tmp_path: Path) -> None:
+    """A difference of exactly 0 was called "differs here"; one that rounds to 0 differed "by 0.0 points"."""
+    one = {"conversations": ("conv-26",)}
+    runs = [stored(tmp_path, name, 0.5, **one) for name in ("rag", "amem")]
+    report = make_report(runs, CLAG)
+    assert {pair.verdict for pair in report.pairs} == {"equal"}
+    assert "are equal here in F1; no verdict follows from one conversation" in report.conclusion
+    assert "differs" not in report.conclusion
+    assert "| amem | rag | F1 | 10 | +0.0 | [+0.0, +0.0]‡ | 1.000‡ | equal |" in render_markdown(report)
+    near = make_report([runs[0], stored(tmp_path, "clag", 0.5003, **one)], CLAG)
+    assert "clag differs here from rag by less than 0.1 points F1;" in near.conclusion
+
+
 def test_a_reference_leads_nothing(tmp_path: Path) -> None:
     """The sentence said that the gold evidence leads RAG, which every comparison with it shows."""
     runs = [stored(tmp_path, name, value) for name, value in (("oracle", 0.9), ("rag", 0.2), ("amem", 0.5))]

@@ -89,7 +89,7 @@ def _records(
     return (
         ReferenceRecord(**where, answers=["sea"], adversarial_answer=None, evidence=gold, unresolved_evidence=[],
                         evidence_texts=[], extra=extra),
-        RetrievalRecord(**where, hits=found, context="x" * 40, context_chars=40, context_tokens=10),
+        RetrievalRecord(**where, hits=found, context="text".ljust(40, "x"), context_chars=40, context_tokens=10),
         AnswerRecord(**where, question="?", prediction=answer, raw="", malformed=False, options=[],
                      retrieve_seconds=None, answer_seconds=None, measured=False, prompt_tokens=1, completion_tokens=1),
     )  # fmt: skip
@@ -333,10 +333,43 @@ def test_what_had_no_room_in_the_context_is_not_in_it(tmp_path: Path) -> None:
     assert storage(path)["context_turns"] == 1.0
 
 
+def test_a_text_written_from_memories_shows_none_of_them(tmp_path: Path) -> None:
+    """GAM's reader sees what was written from its pages; the pages were counted as in the context."""
+    path = made(tmp_path)
+    _changed(path, context=lambda row: "ivy grows", shown=lambda row: list(range(len(row["hits"]))))
+    metrics = [row.metrics for row in load_scores(path)]
+    assert [row["shown_recall"] for row in metrics] == [row["shown_chars"] for row in metrics] == [None] * len(metrics)
+    assert [row["pool_recall"] for row in metrics if row["pool_recall"] is not None]
+    run = stored(path)
+    assert evidence_funnels(run)[0].shown is None and storage(path)["context_turns"] is None
+    [group] = quality_groups([run])
+    assert any("written from the memories it retrieved" in text for text in group.systems[0].remarks)
+
+
+def test_of_memories_some_of_which_are_in_the_prompt_these_count(tmp_path: Path) -> None:
+    """Of q4 the sixth hit alone holds gold; a context without its text does not show it, whatever the memory says."""
+    path = made(tmp_path)
+    _changed(path, hits=lambda row: [{**hit, "text": f"fact {place}"} for place, hit in enumerate(row["hits"])])
+    _changed(path, context=lambda row: "\n".join(f"- {hit['text']}" for hit in row["hits"][:5]))
+    metrics = {row.question_id: row.metrics for row in load_scores(path)}
+    assert (metrics["q0"]["shown_recall"], metrics["q4"]["shown_recall"], metrics["q4"]["pool_recall"]) == (1, 0, 0.5)
+
+
+def test_stored_rows_whose_memories_are_longer_than_their_context_have_no_share(tmp_path: Path) -> None:
+    run = stored(made(tmp_path))
+    short = tuple(replace(row, metrics={**row.metrics, "context_chars": 1.0}) for row in run.rows)
+    written = _completed(replace(run, rows=short))
+    assert evidence_funnels(replace(run, rows=short))[0].shown is not None
+    assert evidence_funnels(written)[0].shown is None
+    assert all(row.metrics["shown_chars"] is None for row in written.rows if row.metrics["hit_chars"])
+    [group] = quality_groups([written])
+    assert group.systems[0].sizes is not None and group.systems[0].sizes.context_turns is None
+
+
 def test_an_older_run_gets_the_size_of_what_its_contexts_show_where_that_follows(tmp_path: Path) -> None:
     """Scored before: with nothing left out the size of all hits; with a limit, or hits without text, it is unknown."""
     run = stored(made(tmp_path))
-    assert with_shown(run.rows, run.summary, {}) is run.rows
+    assert with_shown(run.rows, run.summary, {}) == list(run.rows)
     old = replace(run, rows=tuple(replace(row, metrics=_without_shown_chars(row.metrics)) for row in run.rows))
     sizes = [row.metrics["shown_chars"] for row in run.rows]
     assert [row.metrics["shown_chars"] for row in _completed(old).rows] == sizes and any(sizes)

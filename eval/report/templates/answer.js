@@ -80,7 +80,7 @@ function boardLegend(board) {
   return (
     `Brackets: 95 % cluster t interval over ${unit}; of differences, paired on the same questions, not corrected. ` +
     "above, below: confirmed by a paired randomisation test against one baseline at 5 % after Holm's correction over the tests of this table, with an interval that leaves out 0; not confirmed: neither. " +
-    "exploratory: no test that was declared beforehand. differs here: one conversation, which says nothing about others nor about another build of a memory. gained and lost: questions scored higher and lower than the baseline. " +
+    "exploratory: no test that was declared beforehand. differs here, equal: one conversation, which says nothing about others nor about another build of a memory. gained and lost: questions scored higher and lower than the baseline. " +
     "R@10: evidence recall by turn ids, category 5 as chosen above; tokens, calls: per question; write: tokens per turn; s: wall seconds per question as run, waiting for other questions included; " +
     `$: list price per 1,000 questions${priceDates()}, empty where none is known.`
   );

@@ -10,13 +10,15 @@ from eval.results.compare.columns import ANSWERABLE
 from eval.results.compare.pairs import on_the_same_data
 from eval.results.compare.rows import SystemRow
 from eval.results.compare.seeds import fewer_seeds, named_seeds
-from eval.results.tables.pairs import Pair
+from eval.results.tables.pairs import Pair, Verdict
 from eval.results.tables.stored import StoredRun
 from eval.results.tables.text import fixed, p_text
 from eval.scoring.paired import ALPHA
 
 #: Standard errors of a drawn p-value within which it is close to the level of the test.
 _CLOSE = 3
+#: Verdicts on the questions of one conversation.
+_HERE: tuple[Verdict, ...] = ("differs here", "equal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,10 @@ class _Lead:
     @property
     def here(self) -> str:
         """The difference on these questions alone, in the pair's column."""
-        return f"{self.leader} differs here from {self.other} by {fixed(self.points, 1)} points {self.pair.column}"
+        if self.pair.verdict == "equal":
+            return f"{self.leader} and {self.other} are equal here in {self.pair.column}"
+        points = fixed(self.points, 1) if self.points >= 0.05 else "less than 0.1"
+        return f"{self.leader} differs here from {self.other} by {points} points {self.pair.column}"
 
     @property
     def bracket(self) -> str:
@@ -201,7 +206,7 @@ def _sentence(lead: _Lead, column: str, builds: str) -> str:
     text = f"{begin}; the paired 95 % interval {lead.bracket}"
     if pair.verdict == "no test":
         return f"{begin}; there are too few conversations for an interval, so no difference can be claimed."
-    if pair.verdict == "differs here":
+    if pair.verdict in _HERE:
         return f"{lead.here}; no verdict follows from one conversation, and {builds}."
     if _includes_zero(pair):
         return f"{text} includes 0, so no difference can be claimed."
@@ -241,7 +246,7 @@ def _answerable_sentence(pair: Pair, answerable: Pair) -> str:
     """The same two systems without the questions that have no answer, and what that says of the lead."""
     lead = _lead_of(answerable)
     begin = "Without the questions that have no answer"
-    if answerable.verdict == "differs here":
+    if answerable.verdict in _HERE:
         return f"{begin} {lead.here}."
     begin = f"{begin} {lead.text}"
     p_value = "" if answerable.adjusted is None else f", {_corrected(answerable)}"

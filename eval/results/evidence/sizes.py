@@ -9,6 +9,7 @@ from eval.metrics.evidence import SHOWN_RECALL
 from eval.results.evidence.stages import has_gold, names_turns, shown_share_of, shows_all_hits, stored_share_of
 from eval.results.tables.stored import StoredRun
 from eval.scoring.rows import ScoreRow
+from eval.scoring.shown import SHOWN_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +75,15 @@ def stored_sizes(run: StoredRun, rate: float | None) -> StoredSizes | None:
 
 
 def _context_turns(run: StoredRun, found: Mapping[str, Any]) -> float | None:
-    """Distinct turns in a context; older versions counted those of all hits, also of those that had no room."""
+    """Distinct turns in a context; older versions counted those of all hits, also of those that are not in it."""
     counted = any(SHOWN_RECALL in row.metrics for row in run.rows) or shows_all_hits(run)
-    known = counted and (found["hits_naming_turns"] or not found["hits"])
+    known = counted and not _written_anew(run) and (found["hits_naming_turns"] or not found["hits"])
     return found["context_turns"] if known else None
+
+
+def _written_anew(run: StoredRun) -> bool:
+    """Whether contexts were written from what was retrieved, and hold none of it; see :mod:`eval.scoring.shown`."""
+    return any(row.metrics.get(SHOWN_CHARS, 0.0) is None and row.metrics.get("hit_chars") for row in run.rows)
 
 
 def _known_of_all(kinds: Iterable[Mapping[str, int]], name: str) -> int | None:
@@ -134,6 +140,8 @@ def _evidence_remarks(run: StoredRun) -> Iterator[str]:
             yield (
                 "a limit kept memories out of contexts, and its scores do not say which: run the system again"
                 if cut
+                else "its contexts are written from the memories it retrieved: which turns are still in them is unknown"
+                if _written_anew(run)
                 else "it is not known which memories made the context"
             )
     if run.retrieval_only:

@@ -45,7 +45,7 @@ class EvidenceFunnel:
         stored: share that some entry of the memory came from, percent.
         at_5: share that the first five memories hold.
         at_10: share that the first ten hold.
-        shown: share that the memories in the context hold; what a limit kept out of it does not count.
+        shown: share that the memories in the context hold; see :func:`eval.scoring.shown.shown_hits`.
         score: mean score, percent.
         reached: scores by how far the evidence came; none where it is not known.
         complete: scores of the questions of which all gold turns came that far; a stage of which the shares of some

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from eval.metrics.evidence import SHOWN_RECALL
 from eval.metrics.updates import IN_CONTEXT
 from eval.results.papers.expectations import method_counts
 from eval.scoring.rows import ScoreRow
@@ -14,17 +15,19 @@ def with_shown(rows: Sequence[ScoreRow], summary: Mapping[str, Any], memory: Map
     """Add to older rows what follows from their other scores, and take away what was wrong in them.
 
     Where a context shows all that was retrieved, its memories are as long as that. Where a limit kept some out, nobody
-    knows which, and whether it shows the newest facts is not known either: earlier versions counted all hits.
+    knows which, and whether it shows the newest facts is not known either: earlier versions counted all hits. They
+    also counted the memories that a context was written from: of one shorter than its memories it is not known which
+    turns are in it.
 
     Args:
         rows: of one run.
         summary: its ``summary.json``.
         memory: its resolved memory config.
     """
-    if any(SHOWN_CHARS in row.metrics for row in rows):
-        return rows
-    complete = shows_all_hits(summary, memory)
-    return [_completed(row, complete=complete) for row in rows]
+    if not any(SHOWN_CHARS in row.metrics for row in rows):
+        complete = shows_all_hits(summary, memory)
+        rows = [_completed(row, complete=complete) for row in rows]
+    return [_without_unseen(row) for row in rows]
 
 
 def shows_all_hits(summary: Mapping[str, Any], memory: Mapping[str, Any]) -> bool:
@@ -49,3 +52,12 @@ def _completed(row: ScoreRow, *, complete: bool) -> ScoreRow:
     if not complete and IN_CONTEXT in metrics:
         metrics[IN_CONTEXT] = None
     return replace(row, metrics=metrics)
+
+
+def _without_unseen(row: ScoreRow) -> ScoreRow:
+    """Take away what is said of memories in a context that is too short to hold them."""
+    shown, context = row.metrics.get(SHOWN_CHARS), row.metrics.get("context_chars")
+    if not shown or not context or shown <= context:
+        return row
+    unknown = {name: None for name in (SHOWN_CHARS, SHOWN_RECALL, IN_CONTEXT) if name in row.metrics}
+    return replace(row, metrics={**row.metrics, SHOWN_RECALL: None, **unknown})

@@ -12,11 +12,13 @@ from eval.scoring.aggregate import score_name
 from eval.scoring.inference import MetricScores
 from eval.scoring.paired import ALPHA, PairedComparison, compare_paired, holm
 from eval.scoring.protocols import Protocol
+from eval.scoring.randomisation import TIE
 from eval.scoring.rows import ScoreRow
 
-#: What a test allows to say of a system and its baseline. ``differs here``: one conversation was asked about, which
-#: says nothing of others, nor of another build of the same memory. ``exploratory``: outside of the declared family.
-Verdict = Literal["above", "below", "not confirmed", "exploratory", "differs here", "no test"]
+#: What a test allows to say of a system and its baseline. ``differs here`` and ``equal``: one conversation was asked
+#: about, which says nothing of others, nor of another build of the same memory; their means on it differ or do not.
+#: ``exploratory``: outside of the declared family.
+Verdict = Literal["above", "below", "not confirmed", "exploratory", "differs here", "equal", "no test"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Pair:
         if interval is None:
             return "no test"
         if interval.by == "question":
-            return "differs here"
+            return "equal" if abs(self.result.difference) <= TIE else "differs here"
         if self.adjusted is None:
             return "exploratory"
         if self.adjusted >= ALPHA or interval.low <= 0 <= interval.high:
