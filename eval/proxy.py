@@ -22,6 +22,7 @@ from eval.commands.places import check_folder
 from eval.commands.terminal import say
 from eval.config.overrides import report_repeated
 from eval.config.presets import make_preset
+from eval.running.composed import plan_of
 from eval.running.models import embedder_for, open_backbones, run_meters
 from eval.running.paid_embedding import PaidEmbedder
 from eval.running.plan import Plan
@@ -29,7 +30,6 @@ from eval.running.proxy.ledger import EmbeddingLedger, FailureLedger, summary
 from eval.running.proxy.record import ProxyRecord, check_folder_is_ours, make_record, read_record, write_record
 from eval.runs.files import disk_error
 from eval.runs.rundir import CallFolder
-from eval.serve import plan_of
 from memsys.embedding.contract import PaidPerToken
 from memsys.errors import ConfigError
 from memsys.proxy.clients import ProxyClient, ProxyScope

@@ -16,6 +16,7 @@ from pathlib import Path
 from eval.commands.commands import described, explains_errors, program, start, terminated_as_interrupted
 from eval.commands.terminal import console
 from eval.running.backbones import server_group
+from eval.running.composed import plan_of
 from eval.running.plan import Plan
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.engines.contract import Engine
@@ -59,18 +60,6 @@ def make_engine(plan: Plan, host: str, registry: Registry) -> Engine:
         raise ConfigError(f"backbone={plan.backbone.name}: only vLLM serves other machines; leave --host out")
     os.environ["VLLM_API_KEY"] = registry.key()  # the way vLLM takes a key without showing it in the process list
     return replace(config, host="0.0.0.0").build()
-
-
-def plan_of(overrides: Sequence[str]) -> Plan:
-    """Compose the plan of a single run.
-
-    Raises:
-        ConfigError: an override is wrong.
-    """
-    from eval.config.overrides import check_command_line
-    from eval.sweep.cells import Composer
-
-    return Composer().cell(check_command_line(overrides).overrides).valid_plan()
 
 
 @explains_errors

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from eval.config.checker import Checker
 from eval.config.compose import compose, config_loader
-from eval.config.overrides import Checker
 from eval.running.composed import make_part, with_host
 from eval.running.reader import ReaderConfig
 from memsys.embedding.contract import Embedder

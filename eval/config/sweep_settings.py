@@ -5,39 +5,16 @@ sweep is over, and ends if that has no such setting.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from eval.config.checker import Checker
 from eval.config.choices import GLOBAL_GROUPS
 from eval.config.compose import is_sweep
 from eval.config.composed_nodes import has_node
-from eval.config.override_values import first_cell, of_one_value
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
-    from eval.config.overrides import Checker
+from eval.config.override_values import of_one_value
 
 
-def compose_first_cell(checker: "Checker", parsed: Sequence[Any]) -> "DictConfig":
-    """Compose the choices of a sweep's first cell, or those of a run, without settings.
-
-    Args:
-        checker: knows ``conf/``.
-        parsed: settings of a command line, which win over what an experiment sweeps by itself.
-
-    Raises:
-        HydraException: choices do not go together.
-    """
-    choices = [override for override in parsed if checker.is_group(override.key_or_group)]
-    given = {override.key_or_group for override in choices}
-    lines = [first_cell(override) for override in choices]
-    config = checker.compose_above_cells(lines)
-    params = checker.parse(f"{key}={value}" for key, value in (config.hydra.sweeper.get("params") or {}).items())
-    own = [each for each in params if checker.is_group(each.key_or_group) and each.key_or_group not in given]
-    return checker.compose_above_cells([*map(first_cell, own), *lines]) if own else config
-
-
-def settings_for_hydra(checker: "Checker", parsed: Sequence[Any], multirun: bool) -> tuple[str, ...]:
+def settings_for_hydra(checker: Checker, parsed: Sequence[Any], multirun: bool) -> tuple[str, ...]:
     """The settings of a command line, with those that its cells alone have as sweeps of one value.
 
     Args:
@@ -62,7 +39,7 @@ def settings_for_hydra(checker: "Checker", parsed: Sequence[Any], multirun: bool
     return tuple(of_one_value(each) if each in missing else each.input_line for each in parsed)
 
 
-def _is_plain_setting(checker: "Checker", override: Any) -> bool:
+def _is_plain_setting(checker: Checker, override: Any) -> bool:
     if override.is_hydra_override() or checker.is_group(override.key_or_group):
         return False
     return not (override.is_add() or override.is_force_add() or override.is_delete() or override.is_sweep_override())

@@ -136,8 +136,8 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
+    from eval.config.checker import Checker
     from eval.config.compose import VERSION_BASE
-    from eval.config.overrides import Checker
     from eval.config.presets import CONF
     from eval.judge.work import JudgePlan
     from eval.running.composed import make_part

@@ -22,8 +22,8 @@ from eval.parity.replies import DeterministicBackbone
 from eval.parity.report import ParityReport, write_calls, write_report
 from eval.parity.stores import STORES
 from eval.parity.ties import tied_neighbours, tied_questions
+from eval.running.composed import plan_of
 from eval.running.models import embedder_for
-from eval.serve import plan_of
 from memsys.assets.paths import ROOT
 from memsys.departures import Departure, read_departures, system_of
 from memsys.errors import AssetError, ConfigError

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.config.choices import presets, settings_of
 from eval.running.budgets import RunMeters
+from eval.running.server_requests import ask_for_servers
 from eval.runs.rundir import CallFolder
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
@@ -188,7 +189,6 @@ def server_group(config: BackboneConfig) -> str:
 
 
 def _shared_engine(config: BackboneConfig, serving: Serving) -> Engine:
-    from eval.sweep.servers import ask_for_servers
     from memsys.llm.engines.registry import Registry
     from memsys.llm.engines.shared import SharedEngine
 

@@ -11,11 +11,13 @@ from eval.config.presets import CONF
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+    from eval.running.plan import Plan
+
 #: Parts of the configuration that become objects; everything else is plain settings.
 PARTS = ("backbone", "embedder", "memory", "dataset", "reader", "protocol", "scoring")
 
 
-def make_plan(config: "DictConfig") -> Any:
+def make_plan(config: "DictConfig") -> "Plan":
     """Turn a composed configuration into a :class:`eval.running.plan.Plan`: plain objects, no OmegaConf.
 
     Raises:
@@ -24,7 +26,7 @@ def make_plan(config: "DictConfig") -> Any:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    from eval.config.overrides import plain_message
+    from eval.config.checker import plain_message
     from eval.config.plugins import load_plugins
     from eval.config.targets import check_parts
     from eval.running.plan import make_plan as plan
@@ -91,7 +93,20 @@ def make_part(config: "DictConfig", name: str) -> Any:
     return made
 
 
-def compose_plan(overrides: Sequence[str]) -> Any:
+def plan_of(arguments: Sequence[str]) -> "Plan":
+    """Compose the plan of a single run from its command line, outside of ``hydra.main``.
+
+    Raises:
+        ConfigError: an argument is wrong, or the settings do not fit together.
+    """
+    from eval.config.compose import config_loader, without_hydra
+    from eval.config.overrides import check_command_line, compose_checked
+
+    overrides = check_command_line(arguments).overrides
+    return make_plan(without_hydra(compose_checked(config_loader(), overrides)))
+
+
+def compose_plan(overrides: Sequence[str]) -> "Plan":
     """Compose the plan that these command-line overrides describe, for scripts and tests.
 
     Raises:

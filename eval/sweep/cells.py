@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.commands.terminal import stage
-from eval.config.compose import compose, config_loader, without_hydra
-from eval.config.overrides import check_command_line, explained
+from eval.config.compose import config_loader, without_hydra
+from eval.config.overrides import check_command_line, compose_checked
 from eval.loaders.contract import LoadedData
 from eval.running.backbones import server_group
 from eval.running.composed import make_plan
@@ -124,12 +124,7 @@ class Composer:
         Raises:
             ConfigError: an override is wrong.
         """
-        from hydra.errors import HydraException
-
-        try:
-            return compose(self._loader, overrides, sweep=sweep)
-        except HydraException as error:
-            raise explained([*(["-m"] if sweep else []), *overrides], error) from error
+        return compose_checked(self._loader, overrides, sweep=sweep)
 
     def cell(self, overrides: Sequence[str]) -> SweepCell:
         """Compose one cell; one whose parts do not accept their settings says why.

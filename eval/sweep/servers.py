@@ -3,7 +3,6 @@
 import fcntl
 import json
 import logging
-import os
 import socket
 import subprocess
 import sys
@@ -13,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from eval.commands.commands import start
+from eval.running.composed import plan_of
+from eval.running.server_requests import REQUEST, SUBMIT_SECONDS
 from eval.runs.files import write_json
+from eval.serve import LOOPBACK, serve_plan
 from memsys.errors import ConfigError, MemsysError
 from memsys.llm.engines.registry import Registry
 
 logger = logging.getLogger(__name__)
 
-_REQUEST, _JOBS = "request.json", "jobs.json"
-_SUBMIT_SECONDS = 120
+_JOBS = "jobs.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,6 @@ class ServerJob:
 
     def __call__(self) -> str:
         """Serve until nobody needs the server."""
-        from eval.serve import LOOPBACK, plan_of, serve_plan
-
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
         return serve_plan(plan_of(self.overrides), LOOPBACK if self.loopback else socket.gethostname())
 
@@ -66,42 +65,15 @@ class ServerJob:
 def request_servers(registry: Registry, request: ServerRequest) -> list[str]:
     """Submit a group's servers, but for those that are queued or running; returns the numbers of all their jobs."""
     registry.clear_failure()
-    write_json(registry.folder / _REQUEST, asdict(request))
+    write_json(registry.folder / REQUEST, asdict(request))
     return _submit_missing(registry.folder)
-
-
-def ask_for_servers(folder: Path) -> None:
-    """From within a job that waits: have a group's servers submitted again if they are gone.
-
-    Nothing happens where no launcher has said how, nor outside of Slurm's jobs: what a sweep on the cluster has said is
-    not for a later one on a single machine. Nothing is raised: another job may ask again.
-    """
-    if os.environ.get("SUBMITIT_EXECUTOR") != "slurm" or not (folder / _REQUEST).is_file():
-        return
-    command = [sys.executable, "-m", "eval.sweep.servers", str(folder)]
-    try:
-        subprocess.run(command, env=outside_job(), capture_output=True, text=True, timeout=_SUBMIT_SECONDS, check=True)
-    except subprocess.CalledProcessError as error:
-        logger.warning("the servers of %s could not be submitted again: %s", folder.name, error.stderr.strip()[-300:])
-    except subprocess.TimeoutExpired:
-        logger.warning("Slurm does not answer; the servers of %s are not submitted again yet", folder.name)
-
-
-def outside_job() -> dict[str, str]:
-    """The environment without what the batch system says of the present job, which would rule a new one."""
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SBATCH_", "SUBMITIT_"))
-    }
-    if "SLURM_CONF" in os.environ:
-        kept["SLURM_CONF"] = os.environ["SLURM_CONF"]
-    return kept
 
 
 def _submit_missing(folder: Path) -> list[str]:
     """Submit as many servers as are missing; one process at a time does so."""
     with (folder / ".submitting").open("w") as lock:
         _wait_for_lock(lock.fileno(), folder)
-        request = ServerRequest(**json.loads((folder / _REQUEST).read_text(encoding="utf-8")))
+        request = ServerRequest(**json.loads((folder / REQUEST).read_text(encoding="utf-8")))
         file = folder / _JOBS
         known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
         queue = queued_jobs() if known else {}
@@ -184,13 +156,13 @@ def queued_jobs() -> dict[str, str]:
     """
     command = ["squeue", "--me", "--array", "--noheader", "--format=%i %t %r"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SUBMIT_SECONDS, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SUBMIT_SECONDS, check=False)
     except FileNotFoundError as error:
         raise MemsysError(
             "no Slurm here (squeue is not on the PATH); start the sweep on a login node, or take hydra/launcher=local"
         ) from error
     except subprocess.TimeoutExpired as error:
-        raise MemsysError(f"squeue has not answered for {_SUBMIT_SECONDS} s; try again when Slurm does") from error
+        raise MemsysError(f"squeue has not answered for {SUBMIT_SECONDS} s; try again when Slurm does") from error
     if done.returncode:
         raise MemsysError(f"squeue does not answer ({done.stderr.strip()}); try again when Slurm does")
     rows = [line.split(maxsplit=2) for line in done.stdout.splitlines()]

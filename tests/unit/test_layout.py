@@ -4,6 +4,8 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Collection, Container, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,52 @@ def test_eval_is_never_imported_bare() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 assert not any(alias.name.split(".")[0] == "eval" for alias in node.names), path
+
+
+def imports() -> dict[str, set[str]]:
+    """Modules that each module of the project imports: at its top, in functions and for type checking alone."""
+    files = {path.relative_to(ROOT).with_suffix("") for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    modules = {".".join(file.parts).removesuffix(".__init__"): ROOT / file.with_suffix(".py") for file in files}
+    return {name: set(imported(path, modules)) - {name} for name, path in modules.items()}
+
+
+def imported(path: Path, modules: Container[str]) -> Iterator[str]:
+    """Modules of the project that a file imports, wherever in it; a name of a module counts as its module."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for name in (f"{node.module}.{alias.name}" for alias in node.names):
+                yield from [found for found in (name, node.module) if found in modules][:1]
+
+
+def circle(graph: Mapping[str, Collection[str]]) -> list[str]:
+    """A circle of imports, from a module to itself; empty where there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
+
+
+def test_no_imports_form_a_circle() -> None:
+    graph = imports()
+    assert "memsys.clag.config" in graph["memsys.clag.memory"]
+    assert " -> ".join(circle(graph)) == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["from memsys.two import x", "def f():\n    import memsys.two", "if TYPE_CHECKING:\n    from memsys import two"],
+)
+def test_a_circle_of_imports_is_found_wherever_they_are_made(tmp_path: Path, line: str) -> None:
+    (tmp_path / "one.py").write_text(line, encoding="utf-8")
+    known = {"memsys", "memsys.one", "memsys.two"}
+    graph = {"memsys.one": set(imported(tmp_path / "one.py", known)), "memsys.two": {"memsys.one"}}
+    assert circle(graph) in (
+        ["memsys.one", "memsys.two", "memsys.one"],
+        ["memsys.two", "memsys.one", "memsys.two"],
+    )
 
 
 def test_nobody_catches_everything() -> None:

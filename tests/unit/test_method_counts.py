@@ -10,11 +10,10 @@ from eval.export import export_run
 from eval.results.papers.expectations import (
     ExpectedValue,
     MethodCount,
-    dataset_key,
-    measured,
     method_counts,
     read_counts,
 )
+from eval.results.tables.method_values import dataset_key, measured
 from eval.results.tables.methods import FORMATS, method_groups, number, render_csv, render_latex, render_markdown
 from eval.results.tables.stored import StoredRun, read_run
 from memsys.errors import ConfigError

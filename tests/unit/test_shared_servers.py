@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from eval.running.backbones import server_group
+from eval.running.composed import plan_of
 from eval.running.plan import Plan
-from eval.serve import make_engine, plan_of, serve_plan
+from eval.serve import make_engine, serve_plan
 from memsys.errors import BackboneError, ConfigError, MemsysError
 from memsys.llm.engines import device_turn, shared
 from memsys.llm.engines.contract import Endpoint

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from eval.running.server_requests import ask_for_servers, outside_job
 from eval.runs.files import write_json
 from eval.runs.run_json import RunRecord, Status
 from eval.sweep import local_servers, servers
@@ -19,7 +20,7 @@ from eval.sweep.cells import Composer, SweepCell
 from eval.sweep.job_status import Submission, TicketWriter, read_submission, read_ticket, write_submission
 from eval.sweep.launching import LaunchGroup, all_cells, open_cells, portions, queued_cells
 from eval.sweep.local_servers import device_shares
-from eval.sweep.servers import ServerRequest, ask_for_servers, outside_job, queued_jobs, request_servers
+from eval.sweep.servers import ServerRequest, queued_jobs, request_servers
 from eval.sweep.status import cell_status, counted, sweep_status
 from memsys.errors import BackboneError, ConfigError, MemsysError, RunDirectoryError
 from memsys.llm.engines.registry import Registry, ServerRecord
@@ -298,7 +299,7 @@ def test_without_slurm_or_its_answer_the_error_says_so(tmp_path: Path, monkeypat
         queued_jobs()
     (tmp_path / "squeue").write_text("#!/bin/sh\nexec /bin/sleep 30\n")
     (tmp_path / "squeue").chmod(0o755)
-    monkeypatch.setattr(servers, "_SUBMIT_SECONDS", 0.2)
+    monkeypatch.setattr(servers, "SUBMIT_SECONDS", 0.2)
     with pytest.raises(MemsysError, match="has not answered"):
         queued_jobs()
 

@@ -14,7 +14,8 @@ from eval.results.compare.formats import render_csv, render_latex, render_markdo
 from eval.results.compare.model import Report, make_report
 from eval.results.compare.rows import lead_metric
 from eval.results.compare.terminal import show
-from eval.results.figures.figures import Series, Wording, plot_comparison
+from eval.results.figures.comparison import plot_comparison
+from eval.results.figures.figures import Series, Wording
 from eval.results.tables.label_view import under_labels
 from eval.results.tables.spec import NO_BACKBONE
 from eval.results.tables.stored import Skipped, StoredRun, read_run

@@ -9,7 +9,8 @@ from typing import Any
 
 from eval.commands.escaping import csv_cell, markdown, markdown_code
 from eval.results.compare.rows import labels
-from eval.results.papers.expectations import ExpectedValue, MethodCount, dataset_key, fit, measured, method_counts
+from eval.results.papers.expectations import ExpectedValue, MethodCount, method_counts
+from eval.results.tables.method_values import dataset_key, fit, measured
 from eval.results.tables.plain import DASH, PlainTable, plain_markdown
 from eval.results.tables.plain_latex import in_one_file, plain_latex
 from eval.results.tables.stored import StoredRun
