@@ -13,9 +13,10 @@ from eval.commands.escaping import markdown_cell, markdown_row
 from eval.config.choices import MEMORY, Preset, presets
 from eval.results.papers.departures import systems
 from eval.runs.files import write_atomic
+from memsys.assets.paths import ROOT
 from memsys.errors import ConfigError
 
-README = Path(__file__).resolve().parents[2] / "docs" / "choices.md"
+README = ROOT / "docs" / "choices.md"
 BEGIN, END = "<!-- memory systems: begin -->", "<!-- memory systems: end -->"
 
 

@@ -15,10 +15,10 @@ from eval.audit.recorded.shapes import Shape, make_shape
 from eval.config.presets import read_settings
 from eval.loaders.contract import PinnedFile
 from eval.loaders.registry import OWN
+from memsys.assets.paths import workplace
 from memsys.errors import ConfigError, DataError
 
 FILE = Path(__file__).parent / "catalogue.yaml"
-ROOT = Path(__file__).resolve().parents[2]
 #: How the means of the catalogue's runs are taken: most of them leave category 5 out.
 PROTOCOL = "xmemory"
 #: Environment variable that names the folder of the recorded files.
@@ -151,7 +151,7 @@ def recorded_folder() -> Path:
         DataError: the variable names a file.
     """
     chosen = os.environ.get(VARIABLE)
-    folder = Path(chosen).expanduser() if chosen else ROOT / "data" / "recorded"
+    folder = Path(chosen).expanduser() if chosen else workplace("data", "recorded")
     if folder.is_file():
         raise DataError(f"{VARIABLE}={folder} is a file; name the folder of the recorded files")
     return folder

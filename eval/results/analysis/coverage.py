@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from eval.commands.commands import explains_errors, start
 from eval.commands.escaping import markdown_row
+from eval.commands.places import RESULTS
 from eval.commands.whole_numbers import count
 from eval.runs.files import write_atomic
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MetricScores, bootstrap_interval
 from memsys.seeding import generator
 
-ROOT = Path(__file__).resolve().parents[2]
-OUT = ROOT / "results" / "audit" / "coverage.md"
+OUT = RESULTS / "audit" / "coverage.md"
 
 #: Questions of LoCoMo's ten conversations.
 SIZES = (199, 105, 193, 260, 242, 158, 190, 239, 196, 204)

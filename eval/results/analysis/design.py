@@ -12,6 +12,7 @@ import numpy as np
 
 from eval.commands.commands import explains_errors, start
 from eval.commands.escaping import markdown_row
+from eval.commands.places import RESULTS
 from eval.results.tables.pairs import paired_differences
 from eval.results.tables.stored import StoredRun, read_runs
 from eval.runs.files import write_atomic
@@ -19,8 +20,7 @@ from eval.runs.folders import SUMMARIES
 from eval.scoring.components import Components, Design, conversations_needed, detectable, estimate_components
 from eval.scoring.protocols import load_protocol
 
-ROOT = Path(__file__).resolve().parents[2]
-OUT = ROOT / "results" / "audit" / "design.md"
+OUT = RESULTS / "audit" / "design.md"
 
 #: Pairs of memories whose differences are typical, with the metric: two retrievers on all of LoCoMo.
 PAIR = ("rag", "hybrid_turn", "recall@10")

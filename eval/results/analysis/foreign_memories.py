@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from baselines.passages import passage_of_turn
 from eval.commands.commands import explains_errors, start
+from eval.commands.places import RESULTS
 from eval.commands.terminal import say
 from eval.config.choices import chosen_settings
 from eval.config.presets import CONF
@@ -33,8 +34,7 @@ from memsys.seeding import generator
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Sample
 
-ROOT = Path(__file__).resolve().parents[2]
-OUT = ROOT / "results" / "audit" / "foreign_memories.csv"
+OUT = RESULTS / "audit" / "foreign_memories.csv"
 #: Columns of CLAG's Table 4, by metric.
 COLUMNS = {
     "e_precision": "E-Prec", "recall@10": "R@10", "e_f1": "E-F1", "recall@5": "R@5", "ndcg@10_retrieved": "nDCG@10",

@@ -19,13 +19,14 @@ from eval.commands.places import RESULTS
 from eval.results.figures.figures import GREY, MARKERS, PALETTE, STYLE, escape_texts, load_pyplot, write_figure
 from eval.results.figures.labels import label_points
 from eval.runs.files import write_atomic
+from memsys.assets.paths import ROOT
 from memsys.errors import ConfigError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SYSTEMS = RESULTS / "scale" / "systems.csv"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
+PAGE = ROOT / "docs" / "scale.md"
 FIGURE = RESULTS / "figures" / "scale"
 BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
 #: Milliseconds of its own that a system may take for a turn written, and for a retrieval.
