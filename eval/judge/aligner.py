@@ -5,7 +5,6 @@ not asked of again, and what follows it for the same line is not asked of at all
 A line that stands in an answer twice is not asked of twice beside the same event, since its verdict would be the same.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -14,6 +13,7 @@ from eval.judge.judging import JudgeAtWork, all_done
 from eval.judge.orders import OrderedAnswer, PairKey, PairVerdict, advance, begin
 from eval.metrics.ordering import aligning
 from memsys.llm.contract import Role
+from memsys.llm.limiter import Limiter
 from memsys.llm.scope import CallScope, call_scope
 
 
@@ -36,12 +36,12 @@ class OrderJudge(JudgeAtWork):
             BackboneError: the backbone failed; all verdicts until then were kept.
         """
         known = {verdict.key: verdict for verdict in done}
-        role, slots = self.config.make_order_role(), asyncio.Semaphore(self.in_flight)
+        role, slots = self.config.make_order_role(), Limiter(self.in_flight)
 
         async def said(answer: OrderedAnswer, repeat: int, item: int, line: int) -> bool:
             key = answer.key(item, line, repeat)
             if key not in known:
-                async with slots:
+                async with slots.slot("judge"):
                     known[key] = await self._verdict(role, answer, key, item, line)
                 on_verdict(known[key])
             return known[key].verdict == SAME

@@ -11,6 +11,7 @@ from eval.judge.store import AnswerVerdict, input_digest
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from memsys.errors import MemsysError, first_error
 from memsys.llm.contract import LanguageModel, Role
+from memsys.llm.limiter import Limiter
 from memsys.llm.scope import CallScope, call_scope
 
 
@@ -111,7 +112,7 @@ class AnswerJudge(JudgeAtWork):
         """
         known = {(verdict.question_id, verdict.item, verdict.repeat, verdict.input_sha256) for verdict in done}
         roles = {kind: self.config.make_role(kind) for kind in {item.kind for item in items}}
-        slots = asyncio.Semaphore(self.in_flight)
+        slots = Limiter(self.in_flight)
 
         wanted = [
             (item, repeat)
@@ -121,7 +122,7 @@ class AnswerJudge(JudgeAtWork):
         ]
 
         async def one(item: JudgedItem, repeat: int) -> None:
-            async with slots:
+            async with slots.slot("judge"):
                 on_verdict(await self._verdict(roles[item.kind], item, repeat))
 
         await all_done(f"verdicts of judge {self.config.name}", [partial(one, *each) for each in wanted])

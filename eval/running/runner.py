@@ -25,6 +25,7 @@ from eval.runs.snapshots import Snapshots
 from memsys.embedding.contract import Embedder
 from memsys.errors import BackboneError, BackboneUnusableError, WorkerError, first_error
 from memsys.llm.contract import LanguageModel
+from memsys.llm.limiter import Limiter
 from memsys.llm.scope import CallScope, call_scope
 from memsys.protocol import MemoryConfig, MemorySystem, Parts, close_memory
 from memsys.protocol_checks import build_memory, check_retrieval, finished
@@ -73,8 +74,8 @@ class Runner:
         self._resources, self._schedule = resources, schedule
         self._directory, self._progress = directory, progress
         latency = schedule.latency
-        self._questions = asyncio.Semaphore(1 if latency else schedule.questions_in_flight)
-        self._conversations = asyncio.Semaphore(1 if latency else schedule.conversations_in_flight or 1_000_000)
+        self._questions = Limiter(1 if latency else schedule.questions_in_flight)
+        self._conversations = Limiter(1 if latency else schedule.conversations_in_flight or 1_000_000)
         self._warmup_left = schedule.warmup if latency else 0
         self._done = directory.finished_questions("retrieval_only" if resources.reader is None else "answers")
         self._ingested = directory.ingested_conversations()
@@ -101,7 +102,7 @@ class Runner:
         return outcome
 
     async def _guarded(self, sample: Sample, snapshots: Snapshots, outcome: RunOutcome) -> None:
-        async with self._conversations:
+        async with self._conversations.slot("write"):
             try:
                 with AtWork("conversation", sample.conversation.conversation_id):
                     await self._conversation(sample, snapshots)
@@ -160,7 +161,7 @@ class Runner:
             self._settling.failed(question, error)
 
     async def _question(self, of: _AskedConversation, question: Question) -> None:
-        async with self._questions:
+        async with self._questions.slot("answer"):
             with AtWork("question", question.question_id):
                 warm_up = self._warmup_left > 0
                 if warm_up:

@@ -2,6 +2,9 @@
 
 A write holds up every later write of its conversation, a prepared note only itself. So writes and consolidations come
 before questions, and questions before preparation; within a phase, first come, first served.
+
+Where a holder finds that the backbone takes no call at all (no credit, a refused key), nobody who waits is sent after
+it: they fail with the same error.
 """
 
 import asyncio
@@ -9,6 +12,8 @@ import heapq
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from time import perf_counter
+
+from memsys.errors import BackboneUnusableError, first_error
 
 #: Smaller goes first.
 PRIORITY: Mapping[str, int] = {
@@ -31,11 +36,20 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self, phase: str) -> AsyncIterator[float]:
-        """Hold a slot; yields the seconds it was waited for."""
+        """Hold a slot; yields the seconds it was waited for.
+
+        Raises:
+            BackboneUnusableError: raised by a holder meanwhile.
+        """
         waited = await self._acquire(PRIORITY[phase])
         self.held += 1
         try:
             yield waited
+        except (BackboneUnusableError, ExceptionGroup) as error:
+            found = first_error(error)
+            if isinstance(found, BackboneUnusableError):
+                self._fail_waiters(found)
+            raise
         finally:
             self.held -= 1
             self._release()
@@ -51,10 +65,16 @@ class Limiter:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the slot was ours already: pass it on
+            if turn.done() and not turn.cancelled() and turn.exception() is None:  # ours already: pass it on
                 self._release()
             raise
         return perf_counter() - begun
+
+    def _fail_waiters(self, error: BackboneUnusableError) -> None:
+        for _, _, turn in self._waiters:
+            if not turn.done():
+                turn.set_exception(BackboneUnusableError(str(error)))
+        self._waiters.clear()
 
     def _release(self) -> None:
         """Give the slot to the first waiter that still waits."""

@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
+from memsys.errors import BackboneUnusableError, first_error
 from memsys.llm.limiter import Limiter
 
 
@@ -81,3 +84,25 @@ def test_cancelled_waiters_lose_no_slot() -> None:
         await asyncio.wait_for(take(), 1)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_nobody_is_sent_after_a_holder_that_found_the_backbone_unusable(grouped: bool) -> None:
+    error = BackboneUnusableError("no credit")
+
+    async def run() -> list[str]:
+        limiter, sent = Limiter(1), list[str]()
+
+        async def ask(name: str) -> None:
+            async with limiter.slot("answer"):
+                sent.append(name)
+                await asyncio.sleep(0.01)
+                raise ExceptionGroup("", [error]) if grouped else error
+
+        found = await asyncio.gather(*(ask(name) for name in "abc"), return_exceptions=True)
+        assert [str(first_error(one)) for one in found if one] == ["no credit"] * 3
+        with pytest.raises((BackboneUnusableError, ExceptionGroup)):
+            await ask("later")  # what comes later tries for itself
+        return sent
+
+    assert asyncio.run(run()) == ["a", "later"]

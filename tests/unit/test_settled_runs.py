@@ -194,12 +194,25 @@ def test_a_server_that_is_down_settles_nothing_until_somebody_closes_the_run(
     )
 
 
-def test_no_credit_ends_the_run_at_once(server: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("limit", "memory"),
+    [
+        ("schedule.questions_in_flight=1", "bm25_turn"),
+        ("backbone.max_in_flight=1", "bm25_turn"),
+        ("backbone.max_in_flight=1", "amem"),
+    ],
+)
+@pytest.mark.parametrize("cached", [False, True])
+def test_no_credit_ends_the_run_at_once(
+    server: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], limit: str, memory: str, cached: bool
+) -> None:
+    """A question that waited for the refused one was sent before the run had ended."""
     server.state.bodies = lambda request: (200, {"error": {"message": "Insufficient credits", "code": 402}})
-    assert not run(server, tmp_path, "schedule.questions_in_flight=1").complete and server.state.count <= 2
+    assert not run(server, tmp_path, limit, memory=memory, cached=cached).complete
+    assert server.state.count == 1
     assert "Insufficient credits; no credit or quota is left: add credit" in capsys.readouterr().err
     server.state.bodies = None
-    assert run(server, tmp_path).complete
+    assert run(server, tmp_path, memory=memory, cached=cached).complete
 
 
 @pytest.mark.parametrize("memory", ["amem", "mem0", "nemori", "memorybank", "xmemory"])
