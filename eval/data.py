@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = options.to or data_folder()
     check_folder(folder, "--to" if options.to else DATA_VARIABLE)
     if options.source and not options.source.is_dir():
-        raise DataError(f"--from {options.source} is no folder; name the one that holds the files")
+        raise DataError(f"--from {options.source} is not a folder; name the one that holds the files")
     infos = list(DATASETS.values()) if "all" in options.names else [DATASETS[name] for name in options.names]
     if own := [info.key for info in infos if not info.files and "all" not in options.names]:
         raise DataError(

@@ -243,7 +243,7 @@ def read_overrides(settings: Sequence[str], parser: argparse.ArgumentParser) -> 
         parser: of the command, which ends with its usage where a setting is given twice.
 
     Raises:
-        ConfigError: a value is no YAML.
+        ConfigError: a value is not YAML.
     """
     pairs = [setting.partition("=") for setting in settings]
     overrides = {key.removeprefix("dataset."): _value(key, value) for key, _, value in pairs}
@@ -263,7 +263,7 @@ def _value(key: str, text: str) -> Json:
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{key}={text}: the value is no YAML; put quotes around text") from error
+        raise ConfigError(f"{key}={text}: the value is not YAML; put quotes around text") from error
 
 
 def _look_at(config: DatasetConfig) -> LoadedData:

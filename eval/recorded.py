@@ -144,7 +144,7 @@ def _folder(name: str) -> Path:
     """
     folder = Path(name) if Path(name).parent != Path() else RUNS / name
     if problem := name_problem(folder.name) or ("has no NUL" if "\0" in name else ""):
-        raise ConfigError(f"--as {quoted(name)} is no name of a folder; take one that {problem}")
+        raise ConfigError(f"--as {quoted(name)} is not a name of a folder; take one that {problem}")
     if RUNS.is_relative_to(folder.resolve()):
         raise ConfigError(f"--as {name}: {folder} is where all runs are stored; name a folder in it")
     return folder

@@ -75,7 +75,7 @@ def bearer(variable: str | None, setting: str, otherwise: str) -> Mapping[str, s
 
 
 def check_variable(setting: str, variable: str | None) -> None:
-    """Refuse what is no name of an environment variable: often the key itself.
+    """Refuse what is not a name of an environment variable: often the key itself.
 
     Raises:
         ConfigError: names the setting, not its value.
@@ -118,7 +118,7 @@ def check_url(setting: str, url: str, example: str) -> None:
             f"{setting} must hold no user, password or query: addresses are recorded; use {name}.api_key_env"
         )
     if wrong:
-        raise ConfigError(f"{setting}: {url!r} is no address of the form {example}")
+        raise ConfigError(f"{setting}: {url!r} is not an address of the form {example}")
 
 
 def check_arguments(setting: str, arguments: Sequence[str], instead: str) -> None:

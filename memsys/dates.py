@@ -65,7 +65,7 @@ def _moment(match: re.Match[str], text: str) -> datetime | None:
 
 
 def _offset(clock: re.Match[str], text: str) -> tzinfo:
-    """Read what follows a time of day; UTC where that is no offset, as in ``10:00-11:30``."""
+    """Read what follows a time of day; UTC where that is not an offset, as in ``10:00-11:30``."""
     found = _ZONE.match(text, clock.end())
     if found is None:
         return UTC

@@ -18,7 +18,7 @@ class AssetError(MemsysError):
 
 
 class BackboneError(MemsysError):
-    """The language model cannot be reached, refuses, or answers with something that is no completion.
+    """The language model cannot be reached, refuses, or answers with something that is not a completion.
 
     Raised after the retries on transport errors. It stops the run, which stays resumable: a failed call is never
     turned into an empty reply.
@@ -49,7 +49,7 @@ class MemoryProtocolError(MemsysError):
 
 
 class WorkerError(MemsysError):
-    """A package's worker raised, hangs, or answered with something that is no reply; the run stays resumable."""
+    """A package's worker raised, hangs, or answered with something that is not a reply; the run stays resumable."""
 
 
 class WorkerEndedError(WorkerError):

@@ -40,7 +40,7 @@ def record_from(kind: type[T], row: Any) -> T:
         row: as parsed from JSON.
 
     Raises:
-        RowError: the row is no object, lacks a field, has an unknown one, or holds a value of another type.
+        RowError: the row is not an object, lacks a field, has an unknown one, or holds a value of another type.
     """
     reader: _Reader = _reader(kind)  # type: ignore[arg-type]  # the cache asks for a hashable argument: a class is one
     made: T = reader(row)
@@ -56,7 +56,7 @@ def check_fields(kind: type, row: Any, names: Sequence[str]) -> dict[str, Any]:
         names: fields that must be there.
 
     Raises:
-        RowError: the row is no object, lacks one of ``names``, or a field of ``kind`` in it is of another type.
+        RowError: the row is not an object, lacks one of ``names``, or a field of ``kind`` in it is of another type.
     """
     found = _object(row)
     for name in names:

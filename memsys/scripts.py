@@ -110,7 +110,7 @@ def first_words(text: str, count: int) -> str:
 
 
 def without_punctuation(text: str) -> str:
-    """Put blanks for whatever is no letter with its marks, no digit, no underscore and no white space."""
+    """Put blanks for whatever is not a letter with its marks, no digit, no underscore and no white space."""
     return str((_NO_WORD_OR_MARK if has_marks(text) else _NO_WORD).sub(" ", text))
 
 

@@ -32,7 +32,7 @@ def check_minimum(settings: object, group: str, **minima: float) -> None:
     """Check that number fields are finite, at least their minimum, and whole where their type says so.
 
     Raises:
-        ConfigError: a value is no number, infinite, not whole, or too small.
+        ConfigError: a value is not a number, infinite, not whole, or too small.
     """
     for key, minimum in minima.items():
         value = getattr(settings, key)
@@ -64,7 +64,7 @@ def check_template(key: str, text: object, *places: str) -> None:
     """Check that a text names no other places than are filled in, as ``{date}`` is.
 
     Raises:
-        ConfigError: it is no text, or has another place or a single brace.
+        ConfigError: it is not text, or has another place or a single brace.
     """
     known = ", ".join(f"{{{place}}}" for place in places) or "none"
     if not isinstance(text, str):
@@ -125,7 +125,7 @@ def check_between(key: str, value: object, least: float, most: float, *, above: 
         above: take only numbers above ``least``, not ``least`` itself.
 
     Raises:
-        ConfigError: it is no number, or outside its bounds.
+        ConfigError: it is not a number, or outside its bounds.
     """
     fits = isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
     if not fits or (above and value == least):
@@ -176,7 +176,7 @@ def from_settings(kind: type[T], settings: Mapping[str, Json], group: str) -> T:
     """Make a dataclass of rules from its YAML mapping.
 
     Raises:
-        ConfigError: it is no mapping, has an unknown or missing key, or a value of another type than declared.
+        ConfigError: it is not a mapping, has an unknown or missing key, or a value of another type than declared.
     """
     if not isinstance(settings, Mapping):
         raise ConfigError(f"{group}={settings!r} must be settings by name")

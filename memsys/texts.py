@@ -29,7 +29,7 @@ class ShownTexts:
         """All texts, their places not filled.
 
         Raises:
-            ConfigError: the file is missing, is no YAML, or holds something else than texts by name.
+            ConfigError: the file is missing, is not YAML, or holds something else than texts by name.
         """
         found = read_yaml(self.path, "it is part of the package: restore it")
         if not isinstance(found, Mapping) or not all(isinstance(text, str) for text in found.values()):

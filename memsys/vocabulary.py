@@ -195,7 +195,7 @@ def check_rankings(rankings: Mapping[RankingName, Sequence[int]], hits: int) -> 
     """
     for name, places in rankings.items():
         if name not in RANKINGS:
-            raise ValueError(f"rankings.{name} is no ranking; there are {', '.join(RANKINGS)}")
+            raise ValueError(f"rankings.{name} is not a ranking; there are {', '.join(RANKINGS)}")
         if len(set(places)) < len(places) or any(not 0 <= place < hits for place in places):
             raise ValueError(f"rankings.{name}={list(places)} must be indices into {hits} hits, each once")
 

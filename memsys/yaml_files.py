@@ -24,4 +24,4 @@ def read_yaml(path: Path, missing: str) -> Any:
     except FileNotFoundError as error:
         raise ConfigError(f"{path} does not exist; {missing}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error

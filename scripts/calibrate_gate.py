@@ -61,7 +61,7 @@ def read_corpus(path: Path) -> list[Diary]:
     """Read what :func:`stored` wrote.
 
     Raises:
-        DataError: a line is no diary.
+        DataError: a line is not a diary.
     """
     diaries = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
@@ -149,7 +149,7 @@ def calibrate(arguments: argparse.Namespace) -> None:
     plan: Plan = compose_plan(["memory=gated", *arguments.overrides])
     gate = plan.memory
     if not isinstance(gate, GatedConfig):
-        raise ConfigError(f"memory={gate.name} is no gate; leave memory out or name a gate")
+        raise ConfigError(f"memory={gate.name} is not a gate; leave memory out or name a gate")
     known = arguments.corpus is not None and arguments.corpus.is_file()
     diaries = read_corpus(arguments.corpus) if known else asyncio.run(write_corpus(plan, arguments))
     text = stored(diaries)

@@ -7,7 +7,7 @@ file is needed of two commits). The text of a paper (memfly), which nothing can 
 written under models/prompts (MEMSYS_PROMPTS: another folder), never committed.
 
 Exit code 0: everything asked for is in place; 2: something is not, and the message says what to do. Where no pack is
-named, a paper's text that is not there is told and is no failure.
+named, a paper's text that is not there is told and is not a failure.
 """
 
 import argparse

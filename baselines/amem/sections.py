@@ -85,7 +85,7 @@ def analysis(text: str) -> Analysis:
 
 
 def decision(text: str) -> tuple[str, ...] | None:
-    """Read the actions that a reply decides for; ``None`` is no evolution, no action an evolution without effect.
+    """Read the actions that a reply decides for; ``None`` is not an evolution, no action an evolution without effect.
 
     Raises:
         UnreadableReplyError: it is JSON whose actions are no list.

@@ -122,7 +122,7 @@ class GamMemory(BaseMemory):
         return Retrieval(hits, text, trace, shown=shown, rankings=self._named(found))
 
     def _named(self, found: Findings) -> dict[RankingName, tuple[int, ...]]:
-        """Places of the pages that the last integration names, in its order; a page that was not found is no hit."""
+        """Places of the pages that the last integration names, in its order; a page that was not found is not a hit."""
         if self._config.context_rules.shown == "pages":
             return {}
         places = {number: place for place, number in enumerate(found.pages)}

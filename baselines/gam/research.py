@@ -172,7 +172,7 @@ async def last_within(parts: Parts, lines: Sequence[str], room: int) -> list[str
 
 
 def _numbers(given: object, pages: int) -> tuple[int, ...]:
-    """Read the pages that an integration names; what is no number of a page is left out."""
+    """Read the pages that an integration names; what is not a number of a page is left out."""
     listed = given if isinstance(given, list) else []
     named = (whole_number(str(each).strip(" ()[]#")) for each in listed)
     return tuple(dict.fromkeys(number for number in named if number is not None and number < pages))

@@ -69,7 +69,7 @@ class ResearchRules:
         last_requests: further questions are asked for after the last round too, where nothing reads them.
         max_requests: further questions that are taken of one reply; ``None`` for all, as in the released code.
         checks: ``careful`` takes true, or yes in words, as enough, and else asks for further questions; ``released``
-            takes what Python takes for true, and where the check is no object asks for none.
+            takes what Python takes for true, and where the check is not an object asks for none.
     """
 
     max_rounds: int

@@ -102,7 +102,7 @@ def read_plan(
 
 
 def _page_number(given: float | str) -> int:
-    """Read a number, which may stand in words; -1, which is no page, where it has too many digits to be one."""
+    """Read a number, which may stand in words; -1, which is not a page, where it has too many digits to be one."""
     if isinstance(given, str):
         number = whole_number(given.strip().removeprefix("+"))
         return -1 if number is None else number

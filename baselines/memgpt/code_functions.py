@@ -110,7 +110,7 @@ def _added(text: Any) -> str:
         TypeError: it is none.
     """
     if not isinstance(text, str):
-        raise TypeError(f"{text!r} is no text")
+        raise TypeError(f"{text!r} is not text")
     return text
 
 

@@ -14,7 +14,7 @@ from memsys.dates import parse_date
 from memsys.embedding.contract import Embedder
 from memsys.llm.values import whole_number
 
-#: The greatest page number that is taken; a greater one is no page of any storage.
+#: The greatest page number that is taken; a greater one is not a page of any storage.
 _LAST_PAGE = 10**9
 
 

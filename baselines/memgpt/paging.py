@@ -56,7 +56,7 @@ class MainContext:
         return message.counted(await self._llm.count_tokens(f"{message.shown}\n"))
 
     async def append(self, message: QueuedMessage) -> None:
-        """Queue a message; what is no turn of the conversation goes into recall storage here."""
+        """Queue a message; what is not a turn of the conversation goes into recall storage here."""
         self.messages.append(await self.counted(message))
         if not message.turn_ids:
             self._recall.others.append(self.messages[-1])

@@ -12,7 +12,7 @@ from memsys.llm.bounded import object_of
 from memsys.llm.contract import Reply
 from memsys.llm.reading import TOLERANT
 
-#: The text of a message in a reply that is no object, however it is repaired.
+#: The text of a message in a reply that is not an object, however it is repaired.
 _MESSAGE = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)*)')
 _OWN_KEYS = ("thought", "function", "args")
 

@@ -22,7 +22,7 @@ class MemoryBankConfig(SystemConfig):
     Attributes:
         name: of the preset; says whether pieces are forgotten.
         uses_gold: always false.
-        pieces: ``pairs`` of what one speaker says and what is replied, or single ``turns`` for data that is no talk.
+        pieces: ``pairs`` of what one speaker says and what is replied, or single ``turns`` for data that is not talk.
         summaries: fields of :class:`baselines.memorybank.rules.SummaryRules`.
         forgetting: fields of :class:`baselines.memorybank.forgetting.ForgettingRules`.
         retrieve_k: pieces and summaries found by a question.

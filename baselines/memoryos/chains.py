@@ -46,7 +46,7 @@ class ChainSummaries:
             page_id: of the page.
             summary: of its chain up to it.
             continues: it goes on with the page before.
-            stored: it is no dropped page.
+            stored: it is not a dropped page.
         """
         continues = continues and bool(self._summaries)
         if continues and self._one_per_chain:

@@ -31,7 +31,7 @@ class MemoryOSConfig(SystemConfig):
         name: of the preset.
         uses_gold: always false.
         pages: ``pairs`` of what the user says and what is replied, or single ``turns``, which they are in any case
-            where only one speaks (data that is no talk). ``released_pairs`` lose turns and cross sessions, as the
+            where only one speaks (data that is not talk). ``released_pairs`` lose turns and cross sessions, as the
             released evaluation's do (:func:`baselines.memoryos.pages.pages_of`).
         short_term: fields of :class:`baselines.memoryos.rules.ShortTermRules`.
         mid_term: fields of :class:`baselines.memoryos.rules.MidTermRules`.

@@ -136,7 +136,7 @@ def pages_of(conversation: Conversation, turn_format: TurnFormat, cut: PageCut) 
     """Cut a conversation into pages: no turn is lost, and none leaves its session, but for ``released_pairs``.
 
     Turns of one speaker in a row belong together. What the user says opens a page, the reply closes it; a reply that
-    nothing was said before has a page of its own. Where only one speaks (data that is no talk) each turn is a page.
+    nothing was said before has a page of its own. Where only one speaks (data that is not talk) each turn is a page.
     """
     user = conversation.user
     if cut == "turns" or not agent_of(conversation):

@@ -146,7 +146,7 @@ class LongTermRules:
     """What is kept of the speakers.
 
     Attributes:
-        enabled: else nobody is described. Nobody is in any case where only one speaks (data that is no talk).
+        enabled: else nobody is described. Nobody is in any case where only one speaks (data that is not talk).
         capacity: facts of each kind, the latest; ``None`` for all.
         shortest_profile: characters of a merged profile below which the old one stays.
         reading: of the replies. ``tolerant``: one fact per line, without its bullet; lines that say there is none,

@@ -1,4 +1,4 @@
-"""Gists: one call for each page, and what stands in for a reply that is no gist."""
+"""Gists: one call for each page, and what stands in for a reply that is not a gist."""
 
 from dataclasses import replace
 
@@ -14,11 +14,11 @@ async def with_gist(
 ) -> tuple[GistPage, list[str]]:
     """Give a page its gist.
 
-    A reply that is no gist is replaced by the beginning of the page.
+    A reply that is not a gist is replaced by the beginning of the page.
 
     Returns:
         The page, and what is to be counted: ``gist.cut`` for a reply at the limit of new tokens, ``gist.<cause>`` and
-        ``fallback.gist`` for what is no gist.
+        ``fallback.gist`` for what is not a gist.
     """
     reply = await llm.ask(role, {"page": page.full}, key=key)
     gist = reply.text.strip()
@@ -31,7 +31,7 @@ async def with_gist(
 
 
 def no_gist(gist: str, page: GistPage, rules: GistRules) -> str | None:
-    """Say why a reply is no gist: ``empty``, ``long`` or ``unrelated``; ``None`` when it is one."""
+    """Say why a reply is not a gist: ``empty``, ``long`` or ``unrelated``; ``None`` when it is one."""
     if not gist:
         return "empty"
     if count_words(gist) > rules.max_share * page.words:

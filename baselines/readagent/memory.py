@@ -84,7 +84,7 @@ class ReadAgentMemory(BaseMemory):
     async def retrieve(self, query: str) -> Retrieval:
         """Choose pages by their gists (one call, or one for each page), and show them among the gists.
 
-        The hits are the opened pages in the order of request. That order is no ranking: figures of one do not apply.
+        The hits are the opened pages in the order of request. That order is not a ranking: figures of one do not apply.
         """
         rules, spans = self._rules, dict[str, float]()
         with timed(spans, "select"):
@@ -103,7 +103,7 @@ class ReadAgentMemory(BaseMemory):
             "fallbacks": list(request.fallbacks),
             "spans": spans,
         }
-        # Every hit is shown in full: a page without room is no hit but a gist, and gists are no hits.
+        # Every hit is shown in full: a page without room is not a hit but a gist, and gists are no hits.
         hits = tuple(self._pages[number].hit(number) for number in mixed.opened)
         return Retrieval(hits, mixed.text, trace, ranked=False)
 

@@ -44,10 +44,10 @@ class GistRules:
 
     Attributes:
         keep_facts: the prompt asks for names, dates and numbers to be kept.
-        max_share: words of a gist over those of its page; above, the reply is no gist.
+        max_share: words of a gist over those of its page; above, the reply is not a gist.
         min_overlap: share of a gist's content words that its page must have; below, the reply is a refusal or
             an answer.
-        fallback_share: share of the page's words, from its start, that stands in for what is no gist.
+        fallback_share: share of the page's words, from its start, that stands in for what is not a gist.
     """
 
     keep_facts: bool

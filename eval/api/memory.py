@@ -107,7 +107,7 @@ class AsyncMemory:
         """Find what helps to answer a query: memories best first, and the text that a reader would see.
 
         Raises:
-            MemsysError: the query is no text, the memory needs a backbone and has none, or the backbone failed.
+            MemsysError: the query is not text, the memory needs a backbone and has none, or the backbone failed.
         """
         if not isinstance(query, str) or not query.strip():
             raise ConfigError(f"a question or a query is a text that asks for something, not {query!r}")

@@ -83,7 +83,7 @@ def endpoint(url: str, model: str, *, api_key_env: str | None = None, context_le
         context_length: tokens of prompt and reply together that the model takes.
 
     Raises:
-        ConfigError: the address or the variable's name cannot be one, or the length is no whole number.
+        ConfigError: the address or the variable's name cannot be one, or the length is not a whole number.
     """
     from memsys.llm.engines.openai import OpenAIEngineConfig
 

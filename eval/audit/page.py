@@ -227,7 +227,7 @@ def _wrong(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     rows = [row for row in tables.get("wrong") or () if row["category"] == "1-4"]
     return [
         f"**Judges and wrong answers**: a judge of the kind that most papers use called {_one(row['accepted'])} % of "
-        f"{row['answers']} answers right that are wrong on purpose, so a judge's score is no share of right answers."
+        f"{row['answers']} answers right that are wrong on purpose, so a judge's score is not a share of right answers."
         for row in rows
     ]
 

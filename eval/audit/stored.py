@@ -19,7 +19,7 @@ _COUNTS = {
     "answers_with_gold_inside", "run_again", "errors", "errors_among_run_again", "readings", "kept", "runs", "wins",
     "ties", "losses",
 }  # fmt: skip
-#: Columns of words; an empty one is no value.
+#: Columns of words; an empty one is not a value.
 _WORDS = {
     "data", "run", "system", "backbone", "metric", "labels", "counting", "interval_by", "first", "second", "nearest",
     "source", "higher", "lower", "flips_under", "renamed_categories", "category", "judge", "experiment",
@@ -31,7 +31,7 @@ def stored_tables(folder: Path) -> Mapping[str, Sequence[Row]]:
     """Read the tables that an audit wrote; empty where their file is not there.
 
     Raises:
-        DataError: a figure is no number.
+        DataError: a figure is not a number.
     """
     paths = {name: folder / f"{name}.csv" for name in TABLES}
     return {name: rows_of(path.read_text("utf-8"), path) if path.is_file() else [] for name, path in paths.items()}
@@ -41,7 +41,7 @@ def rows_of(text: str, path: Path) -> list[Row]:
     """Rows of a table as its CSV file has them.
 
     Raises:
-        DataError: a figure is no number.
+        DataError: a figure is not a number.
     """
     found: list[Row] = []
     for number, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):

@@ -7,7 +7,7 @@ from typing import Any
 
 from eval.commands.terminal import console, say
 
-#: Where the output is no terminal, a line is written so often.
+#: Where the output is not a terminal, a line is written so often.
 _LINE_SECONDS = 15.0
 #: The time left is shown once this share is done: all requests are sent at once, so that the first replies come late.
 _TOLD_FROM = 0.1

@@ -91,7 +91,7 @@ def svg(text: str) -> str:
 
 
 def latex(text: str) -> str:
-    """Text for LaTeX, in one paragraph; behind a line's end, a bracket at its beginning is no option of that."""
+    """Text for LaTeX, in one paragraph; behind a line's end, a bracket at its beginning is not an option of that."""
     written = "".join(_LATEX.get(character, character) for character in one_line(text))
     return f"{{[}}{written[1:]}" if written.startswith("[") else written
 

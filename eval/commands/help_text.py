@@ -5,7 +5,7 @@ import re
 import shutil
 import textwrap
 
-#: Columns where the output is no terminal, and those that a description needs beside its name.
+#: Columns where the output is not a terminal, and those that a description needs beside its name.
 _PIPE_WIDTH, _LEAST_TEXT = 100, 40
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Where the output is no terminal, a stage is named if nothing was said for so long: logs of short commands stay short.
+#: Where the output is not a terminal, a stage is named if nothing was said for so long: logs of short commands stay short.
 _QUIET_SECONDS = 3.0
 
 
 @cache
 def console(least_width: int = 0) -> "Console":
-    """Console on standard output; plain text where it is no terminal.
+    """Console on standard output; plain text where it is not a terminal.
 
     Args:
         least_width: columns that a table needs; in a narrow window a wrapped line is easier to read than a cut one.
@@ -48,7 +48,7 @@ class Stages:
 
     Args:
         clock: seconds from any beginning.
-        write: writes one line where the output is no terminal.
+        write: writes one line where the output is not a terminal.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, write: Callable[[str], Any] | None = None) -> None:

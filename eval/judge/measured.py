@@ -180,7 +180,7 @@ def _probe_fault(name: str, probe: Mapping[str, Json]) -> str:
         return ""
     right, constant = 100 * probe["accuracy"], 100 * probe["always"]
     return (
-        f"{name} is no better than a constant on its probe ({right:.1f} % right, always one verdict {constant:.1f} %)"
+        f"{name} is not better than a constant on its probe ({right:.1f} % right, always one verdict {constant:.1f} %)"
     )
 
 

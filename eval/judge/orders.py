@@ -49,7 +49,7 @@ class PairVerdict:
 
     def __post_init__(self) -> None:
         if self.verdict not in (SAME, DIFFERENT, None):
-            raise ValueError(f"{self.verdict!r} is no verdict on a pair")
+            raise ValueError(f"{self.verdict!r} is not a verdict on a pair")
 
     @property
     def key(self) -> PairKey:

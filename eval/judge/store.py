@@ -35,8 +35,8 @@ class AnswerVerdict:
     Attributes:
         question_id: what was judged.
         repeat: which of the judge's repetitions, from 0.
-        verdict: ``CORRECT``, ``WRONG``, of a rubric's item ``PARTIAL`` too, or ``None`` when the reply was no verdict.
-        reason: the judge's sentence, empty where none was asked for; the raw reply where it was no verdict.
+        verdict: ``CORRECT``, ``WRONG``, of a rubric's item ``PARTIAL`` too, or ``None`` when the reply was not a verdict.
+        reason: the judge's sentence, empty where none was asked for; the raw reply where it was not a verdict.
         input_sha256: of question, reference and answer as the judge saw them.
         item: which item of the question's rubric, from 0.
     """
@@ -50,7 +50,7 @@ class AnswerVerdict:
 
     def __post_init__(self) -> None:
         if self.verdict is not None and self.verdict not in WORTH:
-            raise ValueError(f"{self.verdict!r} is no verdict")
+            raise ValueError(f"{self.verdict!r} is not a verdict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def read_meta(path: Path) -> dict[str, Any]:
     """What made a set of verdicts.
 
     Raises:
-        RunDirectoryError: it is no JSON object, or lacks a field.
+        RunDirectoryError: it is not a JSON object, or lacks a field.
     """
     check_file(path)
     try:

@@ -107,7 +107,7 @@ def check_run(run_dir: Path) -> None:
         hint = (
             f"name the runs in it one by one, e.g. {below[0]}" if below else "name a directory that `memsys run` wrote"
         )
-        raise RunDirectoryError(f"{run_dir} has no run.json: it is no run directory; {hint}")
+        raise RunDirectoryError(f"{run_dir} has no run.json: it is not a run directory; {hint}")
     record = read_record(run_dir) or {}
     if record.get("mode") != "answers":
         raise RunDirectoryError(

@@ -15,7 +15,7 @@ def check_samples(samples: Sequence[Sample], categories: Collection[int] | None 
         categories: numbers that the data set has names for; ``None``: not checked.
 
     Raises:
-        DataError: an id that must be unique is not, a conversation has no turn, a turn is no text, a question has no
+        DataError: an id that must be unique is not, a conversation has no turn, a turn is not text, a question has no
             gold or is of another conversation or an unknown category, or evidence names no turn.
     """
     for sample in samples:

@@ -149,7 +149,7 @@ def _rows_to_json(file: PinnedFile, part: Path) -> None:
     """Replace a Parquet file by its rows as a JSON array.
 
     Raises:
-        DataError: it is no Parquet file; it is discarded.
+        DataError: it is not a Parquet file; it is discarded.
     """
     import pyarrow
     import pyarrow.parquet

@@ -148,9 +148,9 @@ def _official_record(node: JsonNode) -> Record:
     for pair in node.get("supporting_facts").elements():
         title, sentence = _pair(pair)
         if title.text() not in titles:
-            raise title.error(f"{title.value!r} is no title of this question's context")
+            raise title.error(f"{title.value!r} is not a title of this question's context")
         if sentence.integer() < 0:
-            raise sentence.error(f"{sentence.value} is no position of a sentence; the first is 0")
+            raise sentence.error(f"{sentence.value} is not a position of a sentence; the first is 0")
         facts.append((title.text(), sentence.integer()))
     return Record(
         source_id=node.get("_id").text(),

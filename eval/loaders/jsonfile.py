@@ -22,7 +22,7 @@ _LONGEST_MESSAGE = 300
 #: Half of a surrogate pair as JSON can write it; in UTF-8 itself there are none.
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
-#: What to do about text that is no JSON: of JSON Lines, and of a whole file, which may be one's own or a download.
+#: What to do about text that is not JSON: of JSON Lines, and of a whole file, which may be one's own or a download.
 _ADVICE_LINE = "write one whole JSON object a line"
 _ADVICE = "correct it there; a file that was fetched may be cut off: fetch it again"
 #: What to do about bytes that are no UTF-8: of JSON Lines, which are one's own, and of a whole file.
@@ -109,9 +109,9 @@ def read_json(path: Path) -> tuple[JsonNode, str]:
         The top-level value and the file's sha256 in hexadecimal.
 
     Raises:
-        DataError: the file cannot be read, is no UTF-8 or no JSON (a download that was cut off, most often), an object
+        DataError: the file cannot be read, is not UTF-8 or no JSON (a download that was cut off, most often), an object
             in it has the same key twice, of which JSON readers silently keep one, or a value in it is none that can be
-            written again: half of a surrogate pair, a number that is no number or too long.
+            written again: half of a surrogate pair, a number that is not a number or too long.
     """
     content = _content(path)
     return _tree(path, _decoded(path, content)), hashlib.sha256(content).hexdigest()
@@ -154,7 +154,7 @@ def read_whole_lines(path: Path) -> tuple[list[JsonNode], list[DataError], str]:
         The values, what is wrong with the other lines, and the file's sha256 in hexadecimal.
 
     Raises:
-        DataError: the file cannot be read, or is no UTF-8.
+        DataError: the file cannot be read, or is not UTF-8.
     """
     content = _content(path)
     nodes: list[JsonNode] = []
@@ -264,7 +264,7 @@ class _Faults:
 
     def _refused(self, text: str) -> object:
         placeholder = object()
-        what = f"{text} is no number that can be used" if len(text) <= 20 else f"a number of {len(text)} characters"
+        what = f"{text} is not a number that can be used" if len(text) <= 20 else f"a number of {len(text)} characters"
         self.values.append((placeholder, f"{what}; write it as a string, or correct it"))
         return placeholder
 
@@ -292,7 +292,7 @@ def _half_pair(value: Json) -> str:
     for text in texts:
         found = re.search("[\ud800-\udfff]", text)
         if found:
-            return f"half of a surrogate pair (\\u{ord(found[0]):04x}) at character {found.start()}, which is no text"
+            return f"half of a surrogate pair (\\u{ord(found[0]):04x}) at character {found.start()}, which is not text"
     return ""
 
 

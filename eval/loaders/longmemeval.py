@@ -212,7 +212,7 @@ def _is_evidence(message: JsonNode) -> bool:
 def _reference(node: JsonNode, question: Question, history: Sequence[_Session], quirks: Counter[str]) -> Reference:
     """Read the gold.
 
-    What leads to an abstention is no evidence of an answer, and is kept apart; so are sessions none of whose messages
+    What leads to an abstention is not evidence of an answer, and is kept apart; so are sessions none of whose messages
     is marked, which the paper's retrieval scores leave out.
     """
     answer = node.get("answer")

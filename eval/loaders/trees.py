@@ -72,7 +72,7 @@ def read_tree(path: Path, encoding: str = "utf-8") -> Any:
     except DataError as error:
         known = ", ".join(_KNOWN)
         raise DataError(
-            f"{path}: is no JSON, and {suffix or 'no ending'} is none of {known}; save it as one ({error})"
+            f"{path}: is not JSON, and {suffix or 'no ending'} is none of {known}; save it as one ({error})"
         ) from error
 
 
@@ -112,7 +112,7 @@ def _parsed(text: str, path: Path, line: int = 0) -> Any:
     """Parse a file's text, or one line of it, counted from 1; ``NaN``, which programs write for no value, is none.
 
     Raises:
-        DataError: it is no JSON, has a key twice, or holds half of a surrogate pair (a reply that was cut in the middle
+        DataError: it is not JSON, has a key twice, or holds half of a surrogate pair (a reply that was cut in the middle
             of an emoji), which no file of a run can hold.
     """
     where = f"{path}:{line}" if line else str(path)
@@ -126,14 +126,14 @@ def _parsed(text: str, path: Path, line: int = 0) -> Any:
             f"{where} is not JSON ({error.msg} at {place}); correct it there, or fetch the file again if it was fetched"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{where} is no JSON that can be read ({error}); correct it") from error
+        raise DataError(f"{where} is not JSON that can be read ({error}); correct it") from error
     if _SURROGATE_ESCAPE.search(text):
         try:
             json.dumps(found, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             near = error.object[max(0, error.start - _NEAR) : error.start]
             raise DataError(
-                f"{where} holds half of a surrogate pair (\\u{ord(error.object[error.start]):04x}), which is no text, "
+                f"{where} holds half of a surrogate pair (\\u{ord(error.object[error.start]):04x}), which is not text, "
                 f"behind {near!r}; correct it"
             ) from error
     return found

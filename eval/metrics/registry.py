@@ -189,11 +189,11 @@ def register(*added: Metric) -> None:
     """Add metrics: scoring, comparisons, lens, report, floors and tables know them from then on.
 
     Raises:
-        ConfigError: the name is another metric's, or a group's; or what is added is no metric.
+        ConfigError: the name is another metric's, or a group's; or what is added is not a metric.
     """
     for metric in added:
         if not isinstance(metric, Metric):
-            raise ConfigError(f"{metric!r} is no metric; register a Metric(name, source, function)")
+            raise ConfigError(f"{metric!r} is not a metric; register a Metric(name, source, function)")
         if metric.name in METRICS or metric.name in ("lexical", "mixed", "neural", "evidence", "all"):
             raise ConfigError(f"metric {metric.name!r} is there already; choose another name")
         METRICS[metric.name] = metric
@@ -241,7 +241,7 @@ def listed(*, retrieval: bool) -> list[Metric]:
 
 
 def scale_of(name: str) -> float:
-    """Factor from a stored score to the shown one; what is no metric of the registry is a share."""
+    """Factor from a stored score to the shown one; what is not a metric of the registry is a share."""
     return METRICS[name].scale if name in METRICS else _PERCENT
 
 
@@ -251,7 +251,7 @@ def is_share(name: str) -> bool:
 
 
 def higher_is_better(name: str) -> bool:
-    """Whether more of a score is better; so for whatever is no metric of the registry but the share that is fooled."""
+    """Whether more of a score is better; so for whatever is not a metric of the registry but the share that is fooled."""
     return METRICS[name].higher_is_better if name in METRICS else name != "trapped"
 
 

@@ -5,7 +5,7 @@ import string
 from functools import lru_cache
 from typing import Literal
 
-#: How code turns a value that is no string into text: ``amem`` blanks whatever is falsy, ``mem0`` writes ``None`` as
+#: How code turns a value that is not a string into text: ``amem`` blanks whatever is falsy, ``mem0`` writes ``None`` as
 #: a word, ``gam`` blanks ``None`` alone.
 ValueRule = Literal["amem", "mem0", "gam"]
 

@@ -106,7 +106,7 @@ class Counterpart:
             return SourceFile(**{**self.release, **given})
         source = pack.sources.get(given)
         if not isinstance(source, SourceFile):
-            raise ConfigError(f"eval/parity/released: {given} is no file of code in the pack {pack.name}")
+            raise ConfigError(f"eval/parity/released: {given} is not a file of code in the pack {pack.name}")
         return source
 
 

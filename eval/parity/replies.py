@@ -3,7 +3,7 @@
 A reply depends on the role (known by the schema's fields, or by a phrase of its prompt) and on the facts of the prompt
 (:mod:`eval.parity.facts`).
 Its texts hold marks, so that a difference between two sides is seen in every later prompt that shows it. Replies are
-varied: some decline, choose what is no candidate, repeat an action or give lists of another length.
+varied: some decline, choose what is not a candidate, repeat an action or give lists of another length.
 """
 
 import json

@@ -71,7 +71,7 @@ class ParityReport:
 
 
 def _part(place: str) -> str:
-    """The kind of place: ``notes.tags`` for ``notes.3.tags``; a question's id is no part."""
+    """The kind of place: ``notes.tags`` for ``notes.3.tags``; a question's id is not part."""
     names = place.split(".")
     return f"{names[0]}.{names[2]}" if len(names) > 2 else ""
 

@@ -70,7 +70,7 @@ def _check(draw: Draw) -> str:
 
 
 def _requests(draw: Draw) -> str:
-    """Up to seven questions; now and then a blank one, one that is no text, or a text for the list."""
+    """Up to seven questions; now and then a blank one, one that is not text, or a text for the list."""
     asked: list[Json] = [f"{draw.text(3)}?" for _ in range(draw.random.choice((0, 1, 2, 3, 5, 7)))]
     if draw.chance(8):
         asked.append(draw.random.choice(("", " ", 7, None)))

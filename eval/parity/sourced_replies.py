@@ -45,7 +45,7 @@ def _sourced_facts(draw: Draw) -> dict[str, Json]:
 
 
 def _revise(draw: Draw) -> dict[str, Json]:
-    """A decision, a new text where one is due, and now and then something that is no decision."""
+    """A decision, a new text where one is due, and now and then something that is not a decision."""
     if draw.chance(8):
         return {"action": draw.random.choice(_UNKNOWN), "new_memory": draw.text(4)}
     if draw.chance(20):

@@ -50,7 +50,7 @@ class Serving:
     idle_s: float
 
     def __post_init__(self) -> None:
-        """Refuse what is no truth value, or no time that a job could wait.
+        """Refuse what is not a truth value, or no time that a job could wait.
 
         Raises:
             ConfigError: names the setting.

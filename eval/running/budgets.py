@@ -37,7 +37,7 @@ def read_limits(settings: Mapping[str, Any] | None) -> BudgetLimits:
     """Read the ``budget:`` node.
 
     Raises:
-        ConfigError: a limit is no number above 0.
+        ConfigError: a limit is not a number above 0.
     """
     given = dict(settings or {})
     tokens, dollars = given.get("tokens"), given.get("dollars")

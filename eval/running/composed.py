@@ -34,7 +34,7 @@ def make_plan(config: "DictConfig") -> "Plan":
 
     load_plugins()
     if isinstance(config.second, str):
-        raise ConfigError(f"second={config.second} is no choice; write +backbone@second={config.second}")
+        raise ConfigError(f"second={config.second} is not a choice; write +backbone@second={config.second}")
     check_parts(config, PARTS if config.second is None else (*PARTS, "second"))
     config = with_prompts(with_host(config))
     try:
@@ -125,7 +125,7 @@ def with_host(config: "DictConfig") -> "DictConfig":
         config: holds ``memory``; returned as it is where that has no ``host``.
 
     Raises:
-        ConfigError: the host is no preset, or a gate itself.
+        ConfigError: the host is not a preset, or a gate itself.
     """
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
@@ -141,7 +141,7 @@ def with_host(config: "DictConfig") -> "DictConfig":
     preset = find(host)
     if preset is None or "host" in settings_of(preset):
         choices = [name for name, other in presets().items() if "host" not in settings_of(other)]
-        problem = "is no preset of conf/memory" if preset is None else "is a gate itself"
+        problem = "is not a preset of conf/memory" if preset is None else "is a gate itself"
         advice = did_you_mean(host, choices) or f"; choose one of {', '.join(choices)}"
         raise ConfigError(f"memory.host={host} {problem}{advice}\n`memsys run --help memory` says what each choice is")
     running = GlobalHydra.instance().is_initialized()

@@ -140,7 +140,7 @@ def folder(key: str, value: object) -> Path:
     """Read a setting that names a folder.
 
     Raises:
-        ConfigError: it is no text, or there is a file of this name.
+        ConfigError: it is not text, or there is a file of this name.
     """
     if not isinstance(value, str):
         raise ConfigError(f"{key}={value!r} must be the name of a folder")
@@ -155,7 +155,7 @@ def working_folder(key: str, value: object) -> Path:
     """Read a setting that names a folder which is made when something is first written there, maybe hours later.
 
     Raises:
-        ConfigError: it is no text, or it or a folder that it lies in is a file.
+        ConfigError: it is not text, or it or a folder that it lies in is a file.
     """
     path = folder(key, value)
     for above in path.parents:
@@ -168,7 +168,7 @@ def run_folder(value: object) -> Path:
     """Read ``run_dir``: a new folder, an empty one, or one that holds a run.
 
     Raises:
-        ConfigError: it is no folder, or holds files of something else.
+        ConfigError: it is not a folder, or holds files of something else.
     """
     path = folder("run_dir", value)
     if path.is_dir() and not (path / "run.json").is_file():

@@ -71,7 +71,7 @@ class DisplayState:
 class RunProgress:
     """Counts and time left of writing and answering; its subclasses show them.
 
-    Rates are measured from the moment at which the embedder's model is there: loading is no part of them.
+    Rates are measured from the moment at which the embedder's model is there: loading is not part of them.
     """
 
     def __init__(self, totals: RunTotals, shown: DisplayState) -> None:

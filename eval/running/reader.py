@@ -261,5 +261,5 @@ class Reader:
 
 
 def _field(value: Mapping[str, Any]) -> str:
-    """The answer of any type as text; null is no answer (so A-Mem's and CLAG's code), and not the word None."""
+    """The answer of any type as text; null is not an answer (so A-Mem's and CLAG's code), and not the word None."""
     return as_text(value[_ANSWER], "amem")

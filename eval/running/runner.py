@@ -169,7 +169,7 @@ class Runner:
                     await self._ask(of, question, warm_up=True)
                 asked = await self._ask(of, question)
                 tokens = await self._context_tokens(of.llm, asked.retrieval.context)
-            # what was asked before finds its prompt in the server's cache of prefixes, so its time is no measurement
+            # what was asked before finds its prompt in the server's cache of prefixes, so its time is not a measurement
             self._store(question, asked, tokens, measured=self._schedule.latency and not warm_up)
         self._progress.answered(asked.answer_seconds)
 

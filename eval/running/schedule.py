@@ -28,7 +28,7 @@ class Schedule:
     warmup: int = 3
 
     def __post_init__(self) -> None:
-        """Refuse what is no count, and 0 where nothing would ever be asked.
+        """Refuse what is not a count, and 0 where nothing would ever be asked.
 
         Raises:
             ConfigError: names the setting.

@@ -50,7 +50,7 @@ class UnansweredLimits:
     failures_in_a_row: int = 5
 
     def __post_init__(self) -> None:
-        """Refuse what is no count and no share.
+        """Refuse what is not a count and no share.
 
         Raises:
             ConfigError: names the setting.

@@ -184,7 +184,7 @@ def read_json_lines(path: Path, advice: str = WHOLE) -> Iterator[Any]:
         advice: what to do about a damaged line.
 
     Raises:
-        RunDirectoryError: the file is not as its run left it, or a line in the middle is no JSON, is nested too deeply
+        RunDirectoryError: the file is not as its run left it, or a line in the middle is not JSON, is nested too deeply
             or has another checksum.
     """
     check_file(path)

@@ -78,7 +78,7 @@ def summary_folder(out: Path, record: Mapping[str, Any]) -> Path:
     """Folder of a run's summary below ``out``, named by the run's id.
 
     Raises:
-        RunDirectoryError: ``run_id`` of the record is no path below a folder.
+        RunDirectoryError: ``run_id`` of the record is not a path below a folder.
     """
     run_id = record.get("run_id")
     if problem := path_problem(run_id):

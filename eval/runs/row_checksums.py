@@ -75,7 +75,7 @@ def read_line(line: bytes, link: int | None) -> tuple[Any, str, int | None]:
         The row without its checksum, what is wrong with the checksum (empty: nothing), and what the next row continues.
 
     Raises:
-        ValueError, RecursionError: it is no JSON, or nested too deeply.
+        ValueError, RecursionError: it is not JSON, or nested too deeply.
     """
     found = _CHECKSUM.search(line)
     if found is None:

@@ -35,7 +35,7 @@ def read_rows(
         unique: a field whose value no two rows may share.
 
     Raises:
-        MemsysError: ``error``, with file, line and field; a line that is no JSON is a ``RunDirectoryError``.
+        MemsysError: ``error``, with file, line and field; a line that is not JSON is a ``RunDirectoryError``.
     """
     seen: dict[Any, int] = {}
     for number, row in enumerate(read_json_lines(path, advice), start=1):

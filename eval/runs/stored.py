@@ -81,7 +81,7 @@ def load_references(run_dir: Path) -> dict[str, ReferenceRecord]:
     references = _by_question(rows.references(run_dir / "references.jsonl", ScoringError), run_dir / "references.jsonl")
     if not references:
         raise ScoringError(
-            f"{run_dir} has no references.jsonl: it is no run directory, or its run never "
+            f"{run_dir} has no references.jsonl: it is not a run directory, or its run never "
             "started; of a folder of runs, name each"
         )
     return references

@@ -35,7 +35,7 @@ def write_trec(run: Path, out: Path) -> tuple[Path, Path]:
 
     Raises:
         RunDirectoryError: nothing was ranked, or the files cannot be written.
-        ScoringError: the directory is no run, or a row cannot be read.
+        ScoringError: the directory is not a run, or a row cannot be read.
     """
     references, retrievals = load_references(run), load_retrievals(run)
     ranked = [each for each in retrievals.values() if each.ranked]

@@ -46,14 +46,14 @@ def score_answer(
         kind: what is asked (:mod:`eval.loaders.question_types`).
 
     Raises:
-        ScoringError: the metric returned something that is no score.
+        ScoringError: the metric returned something that is not a score.
         ValueError: the metric is not lexical.
     """
     if metric.rule is not None:
         by_rule = [metric.rule(prediction, text, category) for text in references_of(answers, kind)]
         return max((metric.checked(one) for one in by_rule if one is not None), default=None)
     if metric.function is None:
-        raise ValueError(f"{metric.name} is no lexical metric")
+        raise ValueError(f"{metric.name} is not a lexical metric")
     function = metric.function
     texts = references_of(answers, kind) if metric.references == "joined" else answers
     return max(metric.checked(function(prediction, text)) for text in texts)

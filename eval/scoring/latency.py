@@ -64,7 +64,7 @@ def _clocks(answer: AnswerRecord, spans: Mapping[str, float]) -> dict[str, float
 
 
 def _spans(trace: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds by name of a span; what is no number in the trace of somebody's memory is left out."""
+    """Seconds by name of a span; what is not a number in the trace of somebody's memory is left out."""
     spans = trace.get("spans")
     if not isinstance(spans, Mapping):
         return {}

@@ -80,7 +80,7 @@ def portions(cells: Sequence[SweepCell], sharing: str) -> list[LaunchGroup]:
     """Sort cells: one portion for each group of servers, one for each need of GPUs, one for what needs neither.
 
     Raises:
-        ConfigError: ``sharing`` is no choice.
+        ConfigError: ``sharing`` is not a choice.
     """
     if sharing not in SHARING:
         raise ConfigError(f"hydra.launcher.sharing={sharing!r} is unknown; choose one of {', '.join(SHARING)}")

@@ -93,7 +93,7 @@ class ClagConfig(SystemConfig):
         k_route: candidate clusters shown to the router.
         candidate_metric: distance to centroids that picks candidates, in routing and in Stage 1.
         constrain_ids: the reply schemas of router and selector list the candidates.
-        invalid_route: what a choice that is no candidate leads to.
+        invalid_route: what a choice that is not a candidate leads to.
         tau: cosine with the centroid below which a new cluster is made; not used by ``clustering: kmeans``.
         k_local: neighbours in evolution.
         neighbour_query: what neighbours are near to: the embedding of the new note's ``content`` alone (code), or of

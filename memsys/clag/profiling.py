@@ -19,7 +19,7 @@ _RECOVERED_TAGS = 5
 class Profile:
     """A cluster's new description; an empty part leaves the former one. ``fallback`` names how a bad reply ended.
 
-    Fallbacks: ``recovered`` (parts were found in text that is no valid object), ``kept`` (nothing was found).
+    Fallbacks: ``recovered`` (parts were found in text that is not a valid object), ``kept`` (nothing was found).
     """
 
     summary: str

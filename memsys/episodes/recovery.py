@@ -19,7 +19,7 @@ def loose_object(reply: Reply, reading: ReplyReading) -> Mapping[str, Any]:
 def text_of(found: Mapping[str, Any], name: str, reading: ReplyReading = TOLERANT) -> str:
     """Return a member as text, stripped; empty where it is missing or no string.
 
-    Where the reading checks nothing, as the released codes of Nemori and xMemory, what is no string becomes the text
+    Where the reading checks nothing, as the released codes of Nemori and xMemory, what is not a string becomes the text
     that Python writes for it.
     """
     value = found.get(name, "")

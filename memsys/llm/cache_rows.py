@@ -43,13 +43,13 @@ def read_row(line: bytes, key: str) -> Completion:
     """Read a row.
 
     Raises:
-        ValueError: it is no row of this key, was altered, or holds what older versions took for a reply.
+        ValueError: it is not a row of this key, was altered, or holds what older versions took for a reply.
     """
     if line[-_TAIL:].startswith(_SUM) and line[-_TAIL + len(_SUM) : -3] != _checksum(line[:-_TAIL]):
         raise ValueError("its checksum is another")
     row = json.loads(line)
     if not isinstance(row, dict) or row.get("key") != key or not set(row) <= {"key", "reply", "sum"}:
-        raise ValueError("it is no row of this key")
+        raise ValueError("it is not a row of this key")
     if "sum" in row and not line[-_TAIL:].startswith(_SUM):
         raise ValueError("its checksum is not at its end")
     reply = record_from(Completion, row.get("reply"))
@@ -59,7 +59,7 @@ def read_row(line: bytes, key: str) -> Completion:
 
 
 def key_of_row(line: bytes) -> bytes | None:
-    """Read the key at the beginning of a line, as bytes; ``None`` where the line is no row. The reply is not read."""
+    """Read the key at the beginning of a line, as bytes; ``None`` where the line is not a row. The reply is not read."""
     if not line.startswith(_PREFIX) or not line.endswith(b"}\n"):
         return None
     try:

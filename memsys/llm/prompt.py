@@ -22,7 +22,7 @@ class Prompt:
         """Read a prompt file.
 
         Raises:
-            ConfigError: the file does not exist, or is no text.
+            ConfigError: the file does not exist, or is not text.
         """
         try:
             text = path.read_text(encoding="utf-8").strip()
@@ -31,7 +31,7 @@ class Prompt:
                 f"prompt file {path} does not exist; name an existing file or leave the key null"
             ) from error
         except (OSError, ValueError) as error:
-            cause = "is no UTF-8" if isinstance(error, ValueError) else f"cannot be read ({error.strerror})"
+            cause = "is not UTF-8" if isinstance(error, ValueError) else f"cannot be read ({error.strerror})"
             raise ConfigError(f"prompt file {path} {cause}; name a text file or leave the key null") from error
         return cls.of(text, path.name)
 

@@ -77,7 +77,7 @@ def strip_thinking(text: str) -> str:
 
 
 def read_answer(text: str) -> ReplyText:
-    """Read a reply that is an answer as a whole: a code fence around all of it is no part of it either."""
+    """Read a reply that is an answer as a whole: a code fence around all of it is not part of it either."""
     said = read_text(text)
     fenced = _FENCED.fullmatch(said.text.strip())
     if fenced is None:

@@ -208,7 +208,7 @@ class Transport:
     async def _exchange(
         self, url: str, data: bytes, headers: Mapping[str, str], proxy: Proxy | None, largest: int
     ) -> tuple[aiohttp.ClientResponse, bytes]:
-        """Send a request and read its reply, as far as it is no larger than it may be."""
+        """Send a request and read its reply, as far as it is not larger than it may be."""
         assert self._session is not None, "the backbone is not open: use `async with Backbone(...)`"
         address = proxy.address if proxy else None
         async with self._session.post(

@@ -29,14 +29,14 @@ def finite(value: Any) -> float:
 
     Raises:
         ValueError: it is infinite or undefined, or has more digits than a float can hold.
-        TypeError: it is no number.
+        TypeError: it is not a number.
     """
     try:
         number = float(value)
     except OverflowError as error:
         raise ValueError("a number beyond what a float can hold") from error
     if number - number != 0.0:
-        raise ValueError(f"{number} is no finite number")
+        raise ValueError(f"{number} is not a finite number")
     return number
 
 

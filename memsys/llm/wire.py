@@ -178,7 +178,7 @@ def read_completion(payload: Any, seconds: float) -> Completion:
         generated = generated_text(payload)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         what = f"it lacks {error}" if isinstance(error, KeyError) else "its shape is unknown"
-        raise MalformedReplyError(f"the reply is no completion: {what}") from error
+        raise MalformedReplyError(f"the reply is not a completion: {what}") from error
     if is_failed(finish_reason):
         raise MalformedReplyError(f"the server broke off its reply (finish_reason {finish_reason})")
     usage = read_usage(payload.get("usage"), says_something=bool(generated or tool_calls))

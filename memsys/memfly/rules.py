@@ -86,7 +86,7 @@ class CandidateRules:
         sparse: notes taken by BM25 over contexts and keywords.
         kept: notes kept after fusion.
         rrf_k: constant of the fusion.
-        min_cosine: a note below it without a lexical match is no candidate.
+        min_cosine: a note below it without a lexical match is not a candidate.
         k1: of BM25.
         b: of BM25.
         epsilon: of BM25.

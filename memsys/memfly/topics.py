@@ -106,7 +106,7 @@ class _Splitter:
                 iterations=self.rules.iterations,
                 seed=self.seed,
             )
-            # Without edges Leiden leaves single nodes, which is no division by meaning.
+            # Without edges Leiden leaves single nodes, which is not a division by meaning.
             parts = [community[rows] for rows in found] if len(inner.pairs) else []
         if not parts:
             return self._by_kmeans(community)

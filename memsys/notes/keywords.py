@@ -39,7 +39,7 @@ async def ask_keywords(
         question: the question.
         question_if_empty: search by the question where no keyword is left; otherwise by the empty string, as the
             official code does.
-        read_text: finds the keywords in a reply that is no object of the role's schema.
+        read_text: finds the keywords in a reply that is not an object of the role's schema.
     """
     key = question_key(question)
     reply = await llm.ask(role, {"question": question}, key=key)

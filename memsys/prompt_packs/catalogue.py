@@ -226,7 +226,7 @@ def _read_pack(path: Path, _written: int) -> Pack:
         prompts = tuple(_prompt(entry) for entry in given.get("prompts") or ())
         without = tuple(Absence(**entry) for entry in given.get("without") or ())
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{path} is no prompt pack: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{path} is not a prompt pack: {' '.join(str(error).split())}") from error
     pack = Pack(str(given.get("name", path.parent.name)), sources, prompts, without, given.get("settings") or {})
     pack = replace(pack, otherwise=str(given.get("otherwise", pack.otherwise)))
     _check(pack, path)

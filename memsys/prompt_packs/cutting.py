@@ -33,7 +33,7 @@ class Cut:
         branch: which side of ``a if condition else b`` is meant.
         syntax: what braces in its constants are.
         cell: which cell of a notebook; ``None`` for a Python file.
-        whole: the file is no code but the text itself, white space around it aside.
+        whole: the file is not code but the text itself, white space around it aside.
     """
 
     scope: str = ""
@@ -72,7 +72,7 @@ def cut(content: str, place: Cut, file: str) -> Piece:
         file: its name, for errors.
 
     Raises:
-        DataError: the source is no Python, has nothing at that place, or what stands there is no string expression.
+        DataError: the source is not Python, has nothing at that place, or what stands there is no string expression.
     """
     if place.whole:
         return Piece(content, (content.strip(),))
@@ -80,7 +80,7 @@ def cut(content: str, place: Cut, file: str) -> Piece:
     try:
         tree: ast.AST = ast.parse(code)
     except SyntaxError as error:
-        raise DataError(f"{file}: line {error.lineno} is no Python that can be parsed: {error.msg}") from error
+        raise DataError(f"{file}: line {error.lineno} is not Python that can be parsed: {error.msg}") from error
     found = list(_candidates(find_scope(tree, place.scope, file), place.assign))
     if not -len(found) <= place.nth < len(found):
         what = f"texts assigned to {place.assign}" if place.assign else "texts"
@@ -100,7 +100,7 @@ def cell_source(content: str, number: int, file: str) -> str:
     try:
         source = json.loads(content)["cells"][number]["source"]
     except (ValueError, LookupError, TypeError) as error:
-        raise DataError(f"{file}: there is no cell {number} in it, or it is no notebook") from error
+        raise DataError(f"{file}: there is no cell {number} in it, or it is not a notebook") from error
     lines = source.splitlines(keepends=True) if isinstance(source, str) else source
     return "".join("\n" if line.startswith(("!", "%")) else line for line in lines)
 
@@ -190,7 +190,7 @@ def _segments(node: ast.expr, syntax: Syntax, file: str) -> Iterator[Segment]:
     elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
         yield Slot(ast.unparse(node))
     else:
-        raise DataError(f"{file}, line {node.lineno}: {ast.unparse(node)[:80]!r} is no text that can be cut")
+        raise DataError(f"{file}, line {node.lineno}: {ast.unparse(node)[:80]!r} is not text that can be cut")
 
 
 def _constant(text: str, syntax: Syntax, file: str) -> Iterator[Segment]:
@@ -204,7 +204,7 @@ def _constant(text: str, syntax: Syntax, file: str) -> Iterator[Segment]:
             if field is not None:
                 yield Slot(field or str(next(number)))
     except ValueError as error:
-        raise DataError(f"{file}: a text is no str.format template: {error}") from error
+        raise DataError(f"{file}: a text is not a str.format template: {error}") from error
 
 
 def _joined(segments: Iterator[Segment]) -> Iterator[Segment]:

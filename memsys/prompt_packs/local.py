@@ -55,7 +55,7 @@ def parse_reference(setting: str) -> PackReference:
     place, _, digest = setting.removeprefix(SCHEME).partition("@")
     pack, _, name = place.partition("/")
     if not (pack and name and len(digest) == DIGITS):
-        raise ConfigError(f"{setting!r} is no fetched prompt; it has the form {SCHEME}PACK/NAME@{'0' * DIGITS}")
+        raise ConfigError(f"{setting!r} is not a fetched prompt; it has the form {SCHEME}PACK/NAME@{'0' * DIGITS}")
     return PackReference(pack, name, digest)
 
 

@@ -80,7 +80,7 @@ def read_object(data: bytes) -> Mapping[str, Any]:
     """Parse a request's body.
 
     Raises:
-        RefusedRequestError: it is no JSON object.
+        RefusedRequestError: it is not a JSON object.
     """
     try:
         body = json.loads(data)
@@ -185,7 +185,7 @@ def _message(message: Any, where: str) -> Json:
 def _part(part: Any, where: str) -> str:
     if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
         return str(part["text"])
-    raise RefusedRequestError(f"{where} holds a part that is no text; the backbone reads texts alone", param=where)
+    raise RefusedRequestError(f"{where} holds a part that is not text; the backbone reads texts alone", param=where)
 
 
 def _one_text(name: str, given: Any) -> str:

@@ -346,7 +346,7 @@ class _BelowHttp:
         """Say what no request was made of, or what failed below the proxy's own code."""
         lines = str(getattr(exc_info, "message", exc_info)).strip().splitlines() or [""]
         if isinstance(exc_info, HttpProcessingError):
-            self._client.complain(f"what it sent is no HTTP request ({lines[0][:100].rstrip(':')}); it was refused")
+            self._client.complain(f"what it sent is not an HTTP request ({lines[0][:100].rstrip(':')}); it was refused")
             return
         error = exc_info if isinstance(exc_info, BaseException) else None
         _LOG.debug(message, *args, exc_info=error)
@@ -389,7 +389,7 @@ def _checked(scope: ProxyScope) -> ProxyScope:
         raise RefusedRequestError(f"phase={scope.phase!r}; choose one of {', '.join(get_args(Phase))}")
     for what, name in (("conversation", scope.conversation_id), ("item", scope.item)):
         if clean(name) != name:  # no file could hold it, so that a call that is paid could not be noted
-            raise RefusedRequestError(f"the name of the {what} is no UTF-8; send it in that encoding")
+            raise RefusedRequestError(f"the name of the {what} is not UTF-8; send it in that encoding")
     return scope
 
 

@@ -35,7 +35,7 @@ def written_calls(text: str, names: Collection[str]) -> Iterator[Mapping[str, st
     Args:
         text: of a reply; whatever stands around the objects does not matter.
         names: of the tools that were offered. A name that is none of them, or a reply that was cut within its object,
-            is no call.
+            is not a call.
     """
     decoder, place = json.JSONDecoder(), text.find("{")
     while place >= 0:

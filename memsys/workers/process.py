@@ -121,7 +121,7 @@ class WorkerProcess:
         try:
             return read.result()
         except (ValueError, ConnectionError) as error:
-            raise WorkerError(self._said(f"its reply to {op!r} is no line ({error})")) from error
+            raise WorkerError(self._said(f"its reply to {op!r} is not a line ({error})")) from error
 
     def _result(self, op: str, line: bytes) -> Mapping[str, Any]:
         if not line.endswith(b"\n"):

@@ -180,7 +180,7 @@ class WorkerSession:
             limits: of time.
 
         Raises:
-            WorkerError: the worker does not start, or says something that is no description.
+            WorkerError: the worker does not start, or says something that is not a description.
         """
         session = cls(parts, limits)
         async with AsyncExitStack() as stack:

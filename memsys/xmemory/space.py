@@ -141,7 +141,7 @@ class ThemeSpace:
 
     def _similar(self, theme_id: str, least: float, count: int | None) -> list[tuple[str, float]]:
         row = self._row_of[theme_id]
-        if self._lists.floor[row] < least - _ROUNDING:  # what is not listed is no candidate
+        if self._lists.floor[row] < least - _ROUNDING:  # what is not listed is not a candidate
             rows = np.sort(self._lists.near[row][self._lists.near[row] >= 0])
         else:
             near = self._about(theme_id)

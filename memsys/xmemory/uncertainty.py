@@ -84,7 +84,7 @@ def answer_tokens(completion: Completion) -> tuple[TokenLogprob, ...]:
 
 
 def _is_end(tokens: Sequence[TokenLogprob], text: str) -> bool:
-    """Whether the last token is no part of the text: servers list the end-of-sequence token, or leave it out."""
+    """Whether the last token is not part of the text: servers list the end-of-sequence token, or leave it out."""
     last = tokens[-1].token
     return not last or not text.endswith(last)
 

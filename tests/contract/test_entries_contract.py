@@ -70,7 +70,7 @@ def test_named_statistics_are_statistics_of_the_system(system: str) -> None:
     assert bool(counts) == file.is_file()
     found = set(numbers_by_path([written(preset).statistics()])) | {"turns"}
     named = {name for count in counts if count.where == "memory" for name in (count.statistic, *count.of)}
-    assert named <= found, f"{file}: {', '.join(sorted(named - found))} is no statistic of {preset}"
+    assert named <= found, f"{file}: {', '.join(sorted(named - found))} is not a statistic of {preset}"
 
 
 @pytest.mark.parametrize("system", ONE_EACH)

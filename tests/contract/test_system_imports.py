@@ -42,7 +42,7 @@ def test_a_system_imports_no_other_system(system: str) -> None:
     } - modules_of(system)
     allowed = {system, *built_on(system)}
     others = {module for other in MODULES if other not in allowed for module in modules_of(other)}
-    assert reached & others == set(), "move what both need into a package that is no system, or set BUILT_ON"
+    assert reached & others == set(), "move what both need into a package that is not a system, or set BUILT_ON"
 
 
 def test_a_chain_of_imports_is_followed() -> None:

@@ -154,7 +154,7 @@ def test_results_in_ascii(tmp_path: Path, arguments: list[str]) -> None:
         (["eval.lens", SUMMARY, "--out", "FILE/x/lens.md"], "there is no folder"),
         (["eval.compare", SUMMARY, "--out", "FILE/x"], "there is no folder"),
         (["eval.plots", "--runs", SUMMARY, "--out", "FILE/x"], "there is no folder"),
-        (["eval.inspect_data", "dataset=locomo_sample", "conversations=[a"], "is no YAML"),
+        (["eval.inspect_data", "dataset=locomo_sample", "conversations=[a"], "is not YAML"),
     ],
 )
 def test_what_a_user_can_mend_is_one_line(tmp_path: Path, arguments: list[str], words: str) -> None:

@@ -151,13 +151,13 @@ def test_the_answer_comes_first_and_its_switches_change_it(page: Page, report: P
 
 def test_a_judge_no_better_than_a_constant_is_never_green(page: Page, report: Path) -> None:
     go(page, report, "answer?metric=judge_x_y")
-    assert text(page, "#verdict").startswith("These scores cannot tell which memory is better: x on y is no better")
+    assert text(page, "#verdict").startswith("These scores cannot tell which memory is better: x on y is not better")
     assert "Not a ranking" in text(page)
     assert "differs here" not in text(page, "main table")
     go(page, report, "leaderboard?dataset=locomo_clag&metric=judge_x_y")
     assert "Not a ranking" in text(page)
     go(page, report, "questions?q=conv-26:0")
-    assert "Verdict not to be relied on: x on y is no better than a constant" in text(page, "#question")
+    assert "Verdict not to be relied on: x on y is not better than a constant" in text(page, "#question")
     assert page.run("document.querySelectorAll('.worthless .chip').length") == 0
 
 

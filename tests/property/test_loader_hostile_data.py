@@ -195,7 +195,7 @@ def test_changed_bytes(copied: Path, preset: str, file: str, data: st.DataObject
         (lambda text: text.encode("utf-32"), "not UTF-8 text but UTF-32"),
         (lambda text: b"[" * 300_000, "lie too deep inside each other"),
         (lambda text: f"[{LONG}]".encode(), "[0]: a number of 5000 characters"),
-        (lambda text: b'{"a": {"b": [NaN]}}', "a.b[0]: NaN is no number"),
+        (lambda text: b'{"a": {"b": [NaN]}}', "a.b[0]: NaN is not a number"),
         (lambda text: b'[{"a": "x\\ud800"}]', "[0].a: half of a surrogate pair (\\ud800) at character 1"),
         (lambda text: b'[{"a\\udc00": 1}]', "[0]: half of a surrogate pair (\\udc00)"),
     ],

@@ -75,7 +75,7 @@ def _as_string(leaf: Any) -> Any:
 
 
 def _constant(name: str) -> Callable[[Any], str]:
-    """Write a constant that is no JSON in place of every value that is no object."""
+    """Write a constant that is not JSON in place of every value that is not an object."""
 
     def written(value: Any) -> str:
         return json.dumps(_leaves(value, lambda leaf: "\0")).replace('"\\u0000"', name)

@@ -35,7 +35,7 @@ class SchemaModel:
     """Replies with an object that validates, made of the prompt's own words and numbers, or with garbage.
 
     Args:
-        garbage: reply with text that is no object, whatever the role.
+        garbage: reply with text that is not an object, whatever the role.
     """
 
     context_length = 8192

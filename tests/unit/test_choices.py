@@ -149,6 +149,6 @@ def test_a_file_is_parsed_as_omegaconf_does_and_again_when_it_has_changed(tmp_pa
             assert config.value == value
             config.value = "changed"  # in this configuration alone
     (tmp_path / "config.yaml").write_text("value: 1\nvalue: 2\n")
-    with pytest.raises(ConfigError, match=r"config\.yaml, line 2: is no YAML \(found duplicate key value\)"):
+    with pytest.raises(ConfigError, match=r"config\.yaml, line 2: is not YAML \(found duplicate key value\)"):
         compose(loader, [])
     assert loader.repository.sources[1].path == str(tmp_path)

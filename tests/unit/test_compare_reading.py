@@ -201,7 +201,7 @@ def test_an_interval_of_a_share_is_shown_as_far_as_a_share_goes(
     compare_terminal.show(report)
     shown = capsys.readouterr().out
     assert "[24.5, 100.0]‡" in shown and "135.5" not in shown and "[-35.5" not in shown
-    assert "[-171.1, +51.1]" in shown  # a difference is no share
+    assert "[-171.1, +51.1]" in shown  # a difference is not a share
     assert report.rows[0].estimates["F1"].point.high == 100.0  # as figures show it
     rows = list(csv.DictReader(StringIO(render_csv(report))))
     assert [row["F1 high"] for row in rows] == ["135.5289", "75.5289"]  # computed ends stay

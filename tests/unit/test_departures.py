@@ -80,7 +80,7 @@ def test_an_entry_that_lacks_keys_is_told_which(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="must hold a list of departures, not dict"):
         read_departures(path)
     path.write_text("- [")
-    with pytest.raises(ConfigError, match="is no YAML"):
+    with pytest.raises(ConfigError, match="is not YAML"):
         read_departures(path)
     with pytest.raises(ConfigError, match="does not exist; every memory system states its departures there"):
         read_departures(tmp_path / "none.yaml")
@@ -95,10 +95,10 @@ def test_an_id_occurs_once(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"presets": ["small", "huge"]}, "one_change: preset huge is unknown; the system's presets are big, small"),
-        ({"option": "memory.depth"}, "one_change: option memory.depth is no setting of these presets"),
-        ({"option": "backbone.nothing"}, "option backbone.nothing is no setting"),
-        ({"option": "nowhere.k"}, "option nowhere.k is no setting"),
-        ({"option": "memory.few", "presets": ["big"]}, "option memory.few is no setting of these presets"),
+        ({"option": "memory.depth"}, "one_change: option memory.depth is not a setting of these presets"),
+        ({"option": "backbone.nothing"}, "option backbone.nothing is not a setting"),
+        ({"option": "nowhere.k"}, "option nowhere.k is not a setting"),
+        ({"option": "memory.few", "presets": ["big"]}, "option memory.few is not a setting of these presets"),
     ],
 )
 def test_presets_and_options_must_be_there(change: dict[str, object], message: str, tmp_path: Path) -> None:

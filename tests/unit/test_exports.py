@@ -300,7 +300,7 @@ def test_archives_that_cannot_be_read_are_one_message(tmp_path: Path) -> None:
     locked = bytearray(packed)
     locked[6] |= 1
     locked[packed.index(b"PK\x01\x02") + 8] |= 1
-    wrong = {"is encrypted; unpack it": bytes(locked), "is no whole zip archive": packed[: len(packed) // 2]}
+    wrong = {"is encrypted; unpack it": bytes(locked), "is not a whole zip archive": packed[: len(packed) // 2]}
     wrong["fetch it again"] = packed.replace(packed[60:66], b"xxxxxx")
     for said, content in wrong.items():
         (tmp_path / "export.zip").write_bytes(content)

@@ -378,7 +378,7 @@ def test_bad_index_settings_are_refused(settings: dict[str, Any], message: str) 
 
 
 def test_a_run_with_the_exact_index_is_the_run_that_it_was() -> None:
-    """The choice is no part of a run's settings where it is the exact one."""
+    """The choice is not part of a run's settings where it is the exact one."""
     config_dir = str(Path(__file__).resolve().parents[2] / "conf")
     with initialize_config_dir(config_dir, version_base="1.3"):
         exact, hnsw = make_plan(compose("config")), make_plan(compose("config", overrides=["index.kind=hnsw"]))

@@ -290,8 +290,8 @@ def test_what_cannot_be_judged_is_refused(tmp_path: Path, capsys: pytest.Capture
     sign_folder(summary)
     for path, message in (
         (tmp_path / "nothing", "nothing has no run.json"),
-        (retrieval.parent, f"no run.json: it is no run directory; name the runs in it one by one, e.g. {retrieval}"),
-        (empty, "no run.json: it is no run directory; name a directory that `memsys run` wrote"),
+        (retrieval.parent, f"no run.json: it is not a run directory; name the runs in it one by one, e.g. {retrieval}"),
+        (empty, "no run.json: it is not a run directory; name a directory that `memsys run` wrote"),
         (summary, "keeps no answers; judge the run's own directory under results/runs"),
         (running, "interrupted; only a complete run can be judged"),
         (failed, "incomplete: c1: the server is gone (and 1 more in run.json); only a complete run can be judged"),
@@ -470,7 +470,7 @@ def test_a_judge_is_measured_and_its_figures_stand_beside_it(
     asked = entry["identity"]["judge"]
     assert asked["reasoning"]
     other = {**entry, "identity": {**entry["identity"], "judge": {**asked, "reasoning": False}}}
-    assert people_text(other) == "not measured against people"  # the form it asks for is no part of the prompt's file
+    assert people_text(other) == "not measured against people"  # the form it asks for is not part of the prompt's file
     assert main(["--people", "4", *arguments(server, tmp_path), "judge.reasoning=false"]) == 2
     assert "with reasoning=False give it a name of its own" in capsys.readouterr().err.replace("\n", " ")
     assert len(stored_figures(file)) == 2

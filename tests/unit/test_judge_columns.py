@@ -52,7 +52,7 @@ def test_a_judge_is_a_column_with_what_is_known_of_it(tmp_path: Path, capsys: py
         (
             "judge",
             "answers called right, percent, by strict on m; probe 50.0 % right (always one verdict: 50.0); not "
-            "measured against people; no ranking: strict on m is no better than a constant on its probe (50.0 % right, "
+            "measured against people; no ranking: strict on m is not better than a constant on its probe (50.0 % right, "
             "always one verdict 50.0 %)",
         )
     ]
@@ -132,7 +132,7 @@ def test_a_judge_that_people_do_not_show_to_beat_a_constant_ranks_nothing(
 
 
 def test_the_lens_shows_such_a_judge_without_ranks(tmp_path: Path) -> None:
-    """Its probe is no better than a constant; of the eight questions with an answer it calls 5 and 7 right."""
+    """Its probe is not better than a constant; of the eight questions with an answer it calls 5 and 7 right."""
     runs = [judged(tmp_path, name, strict=({"a": 1}, share)) for name, share in (("rag", 0.6), ("amem", 0.8))]
     (lens,) = compare_readings(runs, load_config(), [CLAG])
     (line,) = [row for rows in lens.sections.values() for row in rows if row.reading.metric == "judge_strict_m"]
@@ -140,7 +140,7 @@ def test_the_lens_shows_such_a_judge_without_ranks(tmp_path: Path) -> None:
         (pytest.approx(62.5), None), (pytest.approx(87.5), None),
     ]  # fmt: skip
     page = render_lens([lens])
-    assert "no ranking: strict on m is no better than a constant on its probe" in page and " 87.5 |" in page
+    assert "no ranking: strict on m is not better than a constant on its probe" in page and " 87.5 |" in page
 
 
 def test_the_lens_leaves_out_judges_that_nobody_measured(

@@ -107,7 +107,7 @@ def test_an_unreadable_verdict_is_not_the_same_and_is_counted() -> None:
     assert found.unreadable == 3 + 4
     assert set(found.scores["r"].values()) == {None} and set(found.scores["s"].values()) == {0.0}
     assert {one.reply for one in found.verdicts if one.verdict is None} == {"perhaps"}
-    with pytest.raises(ValueError, match="'CORRECT' is no verdict on a pair"):
+    with pytest.raises(ValueError, match="'CORRECT' is not a verdict on a pair"):
         PairVerdict("q", 0, 0, 0, "CORRECT", "", "")
 
 

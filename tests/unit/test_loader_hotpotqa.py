@@ -129,7 +129,7 @@ def test_bad_released_files_are_refused(tmp_path: Path, damage: Any, message: st
     ("damage", "message"),
     [
         (lambda d: d[0]["context"][0].append(1), "[0].context[0]: expected a pair, found 3 elements"),
-        (lambda d: d[0]["supporting_facts"][0].__setitem__(0, "No"), "supporting_facts[0][0]: 'No' is no title"),
+        (lambda d: d[0]["supporting_facts"][0].__setitem__(0, "No"), "supporting_facts[0][0]: 'No' is not a title"),
         (lambda d: d[0]["context"][0].__setitem__(1, "No"), "[0].context[0][1]: expected array, found string"),
     ],
 )

@@ -77,7 +77,7 @@ def test_meteor_traps(corpora: None) -> None:
     assert ngrams.meteor("sweden", "Sweden") == pytest.approx(0.5)
     assert ngrams.meteor("a b c", "a b c") == pytest.approx(1 - 0.5 / 27)
     assert ngrams.meteor("physician", "doctor") == pytest.approx(0.5)
-    assert ngrams.meteor("automobile", "car") == 0.0  # its stem is no word
+    assert ngrams.meteor("automobile", "car") == 0.0  # its stem is not a word
     assert ngrams.meteor("cat.", "cat") == 0.0
     assert ngrams.meteor_tokenized("cat.", "cat") == pytest.approx(0.5 / 0.55 * 0.5)
 

@@ -274,7 +274,7 @@ def test_protocols_average_differently(adversarial: Any, weighting: Any, overall
 
 
 def test_a_category_of_a_new_data_set_counts_and_is_labelled_by_its_kind() -> None:
-    """Its 5 is no adversarial category; protocols that leave adversarial questions out leave out its own."""
+    """Its 5 is not an adversarial category; protocols that leave adversarial questions out leave out its own."""
     rows = [
         ScoreRow("q1", "c", 5, {"f1_set": 1.0}, "knowledge_update"),
         ScoreRow("q2", "c", 3, {"f1_set": 0.0}, "temporal"),

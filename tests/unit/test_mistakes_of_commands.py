@@ -53,7 +53,7 @@ def place(tmp_path: Path) -> Path:
         (floors, ["locomo_sample", "--out", "HERE/file"], "--out HERE/file is a file; name a folder"),
         (floors, ["locomo_sample", "nope", "--out", "HERE/out"], "dataset='nope' is unknown"),
         (data, ["locomo", "--to", "HERE/file"], "--to HERE/file is a file; name a folder"),
-        (data, ["locomo", "--from", "HERE/file", "--to", "HERE/out"], "--from HERE/file is no folder"),
+        (data, ["locomo", "--from", "HERE/file", "--to", "HERE/out"], "--from HERE/file is not a folder"),
         (data, ["custom", "--to", "HERE/out"], "custom: there is nothing to fetch of data of your own"),
         (models, ["--list", "nope"], "--list shows every asset; leave nope out, or --list"),
         (proxy, ["--out", "HERE/file"], "--out HERE/file is a file; name a folder"),

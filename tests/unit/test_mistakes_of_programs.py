@@ -143,7 +143,7 @@ def half(prediction: str, reference: str) -> float:
 def test_a_metric_that_cannot_work_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Metric(**{"name": "mine", "source": "me", "function": half, **changes})
-    with pytest.raises(ConfigError, match="is no metric; register a Metric"):
+    with pytest.raises(ConfigError, match="is not a metric; register a Metric"):
         register(half)  # type: ignore[arg-type]
 
 
@@ -194,7 +194,7 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         (
             "mistaken_metric",
             "from eval.metrics.registry import register\nregister(len)",
-            "plug-in mistaken_metric: .* is no metric",
+            "plug-in mistaken_metric: .* is not a metric",
         ),
     ],
 )
@@ -212,7 +212,7 @@ def test_a_plug_in_is_named_as_it_is_imported(monkeypatch: pytest.MonkeyPatch, n
     monkeypatch.setenv(plugins.VARIABLE, name)
     for use in (plugins.plugin_folders, plugins.load_plugins):
         plugins.load_plugins.cache_clear()
-        with pytest.raises(ConfigError, match=r"plug-in .* is no name of a package; write it as in `import NAME`"):
+        with pytest.raises(ConfigError, match=r"plug-in .* is not a name of a package; write it as in `import NAME`"):
             use()
 
 
@@ -266,13 +266,13 @@ def test_a_folder_of_configuration_must_be_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"# Mine.\nname: [a\n", r"mine.yaml, line 3: is no YAML"),
-        (b"# Mine.\nname: a\n\tk: 3\n", r"mine.yaml, line 3: is no YAML"),
-        (b"# Mine.\nname: a\nk: 3\nk: 4\n", r"mine.yaml, line 4: is no YAML \(found duplicate key k\)"),
-        (b"# Mine.\nname: \xfc\n", r"begins '# Mine\.' is no UTF-8; save it as UTF-8"),
+        (b"# Mine.\nname: [a\n", r"mine.yaml, line 3: is not YAML"),
+        (b"# Mine.\nname: a\n\tk: 3\n", r"mine.yaml, line 3: is not YAML"),
+        (b"# Mine.\nname: a\nk: 3\nk: 4\n", r"mine.yaml, line 4: is not YAML \(found duplicate key k\)"),
+        (b"# Mine.\nname: \xfc\n", r"begins '# Mine\.' is not UTF-8; save it as UTF-8"),
         (
             b"# Mine.\n" + b"# More.\n" * 2000 + b"name: \xfc\n",
-            r"mine\.yaml: the file that begins '# Mine\.' is no UTF-8",
+            r"mine\.yaml: the file that begins '# Mine\.' is not UTF-8",
         ),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_file_in_place_of_a_working_folder_is_named(tmp_path: Path, key: str, 
 
 def test_a_second_backbone_that_is_no_choice_is_told_how() -> None:
     """It ended in a ``ValueError`` of OmegaConf's."""
-    with pytest.raises(ConfigError, match=r"^second=smollm2_135m is no choice; write \+backbone@second=smollm2_135m$"):
+    with pytest.raises(ConfigError, match=r"^second=smollm2_135m is not a choice; write \+backbone@second=smollm2_135m$"):
         compose_plan(["second=smollm2_135m", "second_roles=[router]", "memory=clag"])
 
 
@@ -160,7 +160,7 @@ def test_a_host_that_is_none_is_one_short_message() -> None:
     """A hundred names stood in it."""
     with pytest.raises(ConfigError) as raised:
         compose_plan([*QUICK, "memory=gated", "memory.host=raag"])
-    assert str(raised.value).startswith("memory.host=raag is no preset of conf/memory; did you mean rag")
+    assert str(raised.value).startswith("memory.host=raag is not a preset of conf/memory; did you mean rag")
     assert len(str(raised.value)) < 160
 
 
@@ -169,7 +169,7 @@ def test_a_prompt_that_is_no_text_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^prompt file .* cannot be read \(Is a directory\); name a text file"):
         Prompt.load(tmp_path)
     (tmp_path / "prompt.txt").write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match=r"^prompt file .*prompt\.txt is no UTF-8; name a text file"):
+    with pytest.raises(ConfigError, match=r"^prompt file .*prompt\.txt is not UTF-8; name a text file"):
         Prompt.load(tmp_path / "prompt.txt")
 
 

@@ -99,7 +99,7 @@ def test_a_name_is_registered_once() -> None:
 
 
 def test_a_question_of_another_set_is_not_scored_by_a_rule_of_locomos(tmp_path: Path) -> None:
-    """LoCoMo's official rule goes by its numbers; 5 of another data set is no adversarial question."""
+    """LoCoMo's official rule goes by its numbers; 5 of another data set is not an adversarial question."""
     from tests.support.fake_run import rewrite
 
     path = FakeRun(categories=(5,), questions_each=1, conversations=("c",)).write(tmp_path)

@@ -34,7 +34,7 @@ _ADDED = "+reader.roles.default.prompt=a.txt"
         (["memory=rag,", "-m"], ["nothing follows the comma", "write memory=rag"]),
         (["seed=[1"], ["cannot be read", "quotes"]),
         (["rag"], ["did you mean memory=rag?"]),
-        (["--memory", "rag"], ["--memory is no option", "write memory=rag"]),
+        (["--memory", "rag"], ["--memory is not an option", "write memory=rag"]),
         (["--multirum"], ["did you mean --multirun?"]),
         (["memory=null"], ["memory is chosen by a name, as in memory=NAME"]),
         (["+memory=rag"], ["chosen already", "write memory=rag"]),

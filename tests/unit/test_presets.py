@@ -33,7 +33,7 @@ def test_an_unknown_preset_is_told_which_there_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [", "x.yaml is no YAML: "),
+        ("a: [", "x.yaml is not YAML: "),
         ("- a\n", "x.yaml must hold settings by name, not list"),
         ("", "x.yaml must hold settings by name, not NoneType"),
         ("k: 1\nz: 2\n", "unexpected keyword argument 'z'; settings are k, name"),

@@ -282,7 +282,7 @@ def test_a_name_that_no_file_can_hold_is_refused_before_the_call(stub: StubServe
             return await world.raw(head.encode() + said + body)
 
     answer = asyncio.run(run())
-    assert answer.startswith(b"HTTP/1.1 400") and f"the name of the {name} is no UTF-8".encode() in answer
+    assert answer.startswith(b"HTTP/1.1 400") and f"the name of the {name} is not UTF-8".encode() in answer
     assert stub.state.count == 0
 
 
@@ -966,4 +966,4 @@ def test_a_client_that_speaks_no_http_is_one_line(
         asyncio.run(run())
     lines = [one for one in caplog.records if one.levelno >= logging.WARNING]
     assert len(lines) == 1 and lines[0].exc_info is None, lines
-    assert "what it sent is no HTTP request" in lines[0].getMessage() and "\n" not in lines[0].getMessage()
+    assert "what it sent is not an HTTP request" in lines[0].getMessage() and "\n" not in lines[0].getMessage()

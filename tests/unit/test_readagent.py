@@ -252,7 +252,7 @@ def test_one_call_sees_all_gists_with_their_numbers_and_then_the_question() -> N
     assert [hit.memory_id for hit in found.hits] == ["page_3", "page_1"], "hits in the order of request"
     assert [hit.turn_ids for hit in found.hits] == [("D2:3",), ("D1:3",)]
     assert found.trace["opened"] == [3, 1] and found.trace["fallbacks"] == []
-    assert not found.ranked, "an order of request is no ranking"
+    assert not found.ranked, "an order of request is not a ranking"
 
 
 def test_the_context_is_the_document_with_opened_pages_in_place() -> None:

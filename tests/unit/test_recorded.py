@@ -201,13 +201,13 @@ def test_compressed_lines_and_tables_are_read(tmp_path: Path) -> None:
             b'[\n{"question":',
             r"a.json is not JSON \(Expecting .* at line 2, column 13\); correct it there",
         ),
-        ("a.json", b"[" * 10**6, r"a.json is no JSON that can be read \(.*\); correct it"),
+        ("a.json", b"[" * 10**6, r"a.json is not JSON that can be read \(.*\); correct it"),
         ("a.jsonl", b'{"a": 1}\n{"a"\n', r"a.jsonl:2 is not JSON \(.* at line 2, column 5\)"),
         ("a.json.gz", b"no gzip", r"a.json.gz cannot be read"),
         ("a.json", b'["\xa1\xaf"]', r"is not utf-8 text .* can name its `encoding`"),
         ("a.csv", b"a,b\n1\n", r"a.csv:2: has another number of columns"),
-        ("a.xlsx", b"PK\x03\x04\xff", r"a.xlsx: is no JSON, and .xlsx is none of .json, .jsonl, .ndjson, .csv, .tsv"),
-        ("answers", b"no", r"answers: is no JSON, and no ending is none of"),
+        ("a.xlsx", b"PK\x03\x04\xff", r"a.xlsx: is not JSON, and .xlsx is none of .json, .jsonl, .ndjson, .csv, .tsv"),
+        ("answers", b"no", r"answers: is not JSON, and no ending is none of"),
         ("a.jsonl", b'{"a": "so \\ud83d"}\n', r"a.jsonl holds half of a surrogate pair \(\\ud83d\).* behind .*so '"),
     ],
 )
@@ -447,7 +447,7 @@ def test_a_question_of_ones_own_needs_gold(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_blank_column_is_none(tmp_path: Path) -> None:
-    """Of two columns for one thing the blank one was taken; a place that is there and blank is no wrong place."""
+    """Of two columns for one thing the blank one was taken; a place that is there and blank is not a wrong place."""
     path = _table(tmp_path, "question,gold,reference,category,prediction", "Who?,Ann,,,Ann")
     assert main(["import", str(path), "--as", str(tmp_path / "run"), "--dataset", "own"]) == 0
     assert [one.answers for one in load_references(tmp_path / "run").values()] == [["Ann"]]
@@ -495,7 +495,7 @@ def test_the_documentation_has_every_key_of_a_shape(tmp_path: Path) -> None:
 
 
 def test_times_of_a_table_are_numbers(tmp_path: Path) -> None:
-    """A cell is a text, which was no time."""
+    """A cell is a text, which was not a time."""
     path = _table(tmp_path, "question,prediction,ms", "A?,x,250", "B?,x,0", "C?,x,nan", "D?,x,", "E?,x,1e999")
     shape = make_shape("mine", {"question": "question", "prediction": "prediction", "answer_ms": "ms"}, "mine")
     assert [row.answer_seconds for row in read_rows([path], shape)] == [0.25, None, None, None, None]

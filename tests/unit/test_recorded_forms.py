@@ -153,7 +153,7 @@ def test_a_file_of_another_encoding_has_a_known_shape(tmp_path: Path) -> None:
         ({"0": [{"question": "Q?", "answer": "g", "response": "x", "category": "1"}]},
          "of the known shapes mem0_eval is nearest (--shape mem0_eval), but no row has `llm_score`"),
         ([{"ansver": "x"}], "a.json: columns ansver: needs `prediction` and one of"),
-        ("no rows", "is no list of rows; say with --shape"),
+        ("no rows", "is not a list of rows; say with --shape"),
     ],
 )  # fmt: skip
 def test_where_no_shape_fits_the_nearest_is_proposed(
@@ -188,12 +188,12 @@ def test_a_prediction_that_several_keys_may_be_is_asked_for(tmp_path: Path, caps
     [
         ("[" * 5000, "too deep inside each other"),
         ("{a: " * 5000, "too deep inside each other"),
-        ("{question: q, prediction: a, encoding: nope}", "encoding='nope' is no encoding of text"),
-        ("{question: q, prediction: a, encoding: hex}", "encoding='hex' is no encoding of text"),
-        ("{question: q, prediction: a, encoding: undefined}", "is no encoding of text"),
-        ('{question: q, prediction: a, encoding: "utf-8\\0"}', "is no encoding of text"),
+        ("{question: q, prediction: a, encoding: nope}", "encoding='nope' is not an encoding of text"),
+        ("{question: q, prediction: a, encoding: hex}", "encoding='hex' is not an encoding of text"),
+        ("{question: q, prediction: a, encoding: undefined}", "is not an encoding of text"),
+        ('{question: q, prediction: a, encoding: "utf-8\\0"}', "is not an encoding of text"),
         (f"{{question: q, prediction: {{path: a, pattern: '{'(' * 20000}'}}}}", "pattern has 20000 characters"),
-        (f"{{question: q, prediction: {{path: a, pattern: '{'(' * 900 + ')' * 900}'}}}}", "is no regular expression"),
+        (f"{{question: q, prediction: {{path: a, pattern: '{'(' * 900 + ')' * 900}'}}}}", "is not a regular expression"),
         (f"{{question: q, prediction: a, rows: '{'[]' * 20000}'}}", "rows has more than 100 steps"),
     ],
 )
@@ -224,11 +224,11 @@ def test_damaged_lines_are_still_named(tmp_path: Path, content: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("..", "--as '..' is no name of a folder"),
+        ("..", "--as '..' is not a name of a folder"),
         (".", "is where all runs are stored"),
-        ("a/..", "is no name of a folder"),
-        ("x" * 400, "is no name of a folder"),
-        ("a\0b", "is no name of a folder"),
+        ("a/..", "is not a name of a folder"),
+        ("x" * 400, "is not a name of a folder"),
+        ("a\0b", "is not a name of a folder"),
         ("RUNS", "is where all runs are stored; name a folder in it"),
     ],
 )

@@ -282,11 +282,11 @@ def test_nothing_to_show_is_an_error(tmp_path: Path) -> None:
 
 
 def test_unknown_scores_are_refused() -> None:
-    with pytest.raises(ConfigError, match="'f1_sets' is no score"):
+    with pytest.raises(ConfigError, match="'f1_sets' is not a score"):
         PageConfig([], {"answers": ["f1_sets"]}, [])
-    with pytest.raises(ConfigError, match="'f1_sets' is no score"):
+    with pytest.raises(ConfigError, match="'f1_sets' is not a score"):
         PageConfig([], {}, ["f1_sets"])
-    with pytest.raises(ConfigError, match="'f1_sets' is no score"):
+    with pytest.raises(ConfigError, match="'f1_sets' is not a score"):
         PageConfig(["f1_sets"], {}, [])
 
 

@@ -247,7 +247,7 @@ def test_servers_are_submitted_once_and_again_when_they_are_gone(
     assert request_servers(registry, request) == ["41", "42"]
     fake_slurm.write_text("42\n")
     ask_for_servers(registry.folder)
-    assert json.loads((registry.folder / "jobs.json").read_text()) == ["41", "42"], "this is no job of Slurm's"
+    assert json.loads((registry.folder / "jobs.json").read_text()) == ["41", "42"], "this is not a job of Slurm's"
     monkeypatch.setenv("SUBMITIT_EXECUTOR", "slurm")
     ask_for_servers(registry.folder)
     assert json.loads((registry.folder / "jobs.json").read_text()) == ["42", "43"]

@@ -147,7 +147,7 @@ def test_a_paper_of_ones_own_is_read(tmp_path: Path) -> None:
         ("{rag: {label: RAG, memory: [rag]}}", "[rag]", r"tiny.yaml: systems=\['rag'\] must be settings by name"),
         ("{label: RAG, memory: [rag]}", "rag", "tiny.yaml: rag: must be a mapping of settings, not 'rag'"),
         ("{1: {title: Answers, block: backbone}}", "", "tiny.yaml: tables=None must be settings by name"),
-        ("{1: {", "{one: {", "tiny.yaml: tables has 'one', which is no number of a table"),
+        ("{1: {", "{one: {", "tiny.yaml: tables has 'one', which is not a number of a table"),
     ],
 )
 def test_a_setting_of_the_wrong_type_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:

@@ -31,7 +31,7 @@ NOT_SHOWN = {
     "baselines/memgpt/code_messages.py": ("%Y-%m-%d",),  # form of a time
     "baselines/memoryos/long_term.py": ("- None", "None"),  # read in a reply
     "baselines/mem0/graph_calls.py": ("mem0's graph search",),  # a warning's
-    "baselines/mem0/memory.py": ("summary before ",),  # key of a call, which is no part of the request
+    "baselines/mem0/memory.py": ("summary before ",),  # key of a call, which is not part of the request
     "memsys/clag/retrieval.py": ("no_hits",),  # in the trace
     "memsys/xmemory/uncertainty.py": ("none",),  # key of a call
 }

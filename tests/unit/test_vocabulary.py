@@ -19,7 +19,7 @@ def test_who_speaks_is_looked_up_once() -> None:
 @pytest.mark.parametrize(
     ("rankings", "problem"),
     [
-        ({"chosen": (0,)}, "rankings.chosen is no ranking; there are named, searched"),
+        ({"chosen": (0,)}, "rankings.chosen is not a ranking; there are named, searched"),
         ({"named": (1,)}, r"named=\[1\] must be indices into 1 hits"),
         ({"searched": (0, 0)}, "each once"),
         ({"named": (-1,)}, "must be indices"),

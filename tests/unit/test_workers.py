@@ -287,7 +287,7 @@ def test_what_goes_wrong_in_a_worker_is_one_message(tmp_path: Path, settings: di
     assert "\n" not in str(raised.value)
 
 
-#: What a program that is no worker says when it is spoken to.
+#: What a program that is not a worker says when it is spoken to.
 NONSENSE = {
     "print('hello')": "is not JSON: b'hello",
     'print(\'{"id": 7, "result": {}}\')': "answers another request",

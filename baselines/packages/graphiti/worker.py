@@ -92,7 +92,7 @@ class Worker:
     async def _changes(self, uuids, episode):
         """Edges that are new, and those that now name the episode as well; an edge that ended does not.
 
-        An edge that the database did not keep, one between nodes that it does not have, is no memory.
+        An edge that the database did not keep, one between nodes that it does not have, is not a memory.
         """
         from graphiti_core.edges import EntityEdge
 

@@ -46,7 +46,7 @@ def guess_shape(files: Sequence[Path], known: Iterable[Shape]) -> Shape:
 
 
 def _fits(path: Path, known: Iterable[Shape]) -> Iterator[_Fit]:
-    """Try shapes on a file; those of another encoding where it is no UTF-8 text."""
+    """Try shapes on a file; those of another encoding where it is not UTF-8 text."""
     shapes = [shape for shape in known if shape.prediction != shape.gold]
     trees: dict[str, Any] = {}
     try:
@@ -138,7 +138,7 @@ def _place_of_rows(tree: Any, path: Path) -> tuple[str, dict[str, ValuePlace]]:
         return "*[]", {"conversation": _KEY}
     if isinstance(tree, dict) and tree and all(isinstance(one, dict) for one in tree.values()):
         return "*", {"question_id": _KEY}
-    raise DataError(f"{path}: is no list of rows; say with --shape where the rows and their values stand")
+    raise DataError(f"{path}: is not a list of rows; say with --shape where the rows and their values stand")
 
 
 def _is_rows(node: Any) -> bool:

@@ -81,7 +81,7 @@ def _number(row: Recorded) -> int:
     try:
         return int(row.conversation or "")
     except ValueError:
-        raise DataError(f"{row.where}: conversation {row.conversation!r} is no position") from None
+        raise DataError(f"{row.where}: conversation {row.conversation!r} is not a position") from None
 
 
 def _check_matched(rows: Sequence[Recorded], matched: Set[str], files: Sequence[Path], shape: Shape) -> None:

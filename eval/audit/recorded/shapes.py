@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from memsys.assets.hints import of_source
 from memsys.errors import ConfigError, DataError, quoted
 
-#: Place of the row itself, where it is no object but the answer.
+#: Place of the row itself, where it is not an object but the answer.
 VALUE = "@value"
 #: Before a key of an object that the row lies in.
 PARENT = "@parent."
@@ -142,13 +142,13 @@ def _check_rows(rows: str, where: str) -> None:
 
 
 def _check_encoding(name: str, where: str) -> None:
-    """Refuse what is no encoding of text: ``hex`` and its like are codecs of bytes."""
+    """Refuse what is not an encoding of text: ``hex`` and its like are codecs of bytes."""
     try:
         known = codecs.lookup(name)._is_text_encoding and "".encode(name) is not None
     except (LookupError, ValueError):
         known = False
     if not known:
-        raise ConfigError(f"{where}={quoted(name)} is no encoding of text; name one such as utf-8, cp1252, gb18030")
+        raise ConfigError(f"{where}={quoted(name)} is not an encoding of text; name one such as utf-8, cp1252, gb18030")
 
 
 def _conversations(settings: Any, where: str) -> dict[str, str]:
@@ -194,7 +194,7 @@ def _check_pattern(pattern: str, where: str) -> None:
     try:
         groups = re.compile(pattern).groups if pattern else 1
     except (re.error, RecursionError, OverflowError) as error:
-        raise ConfigError(f"{where} is no regular expression ({error})") from error
+        raise ConfigError(f"{where} is not a regular expression ({error})") from error
     if not groups:
         raise ConfigError(f"{where} has no group in parentheses, which would be the value")
 

@@ -231,7 +231,7 @@ def _holdings(
     judges: Mapping[str, str],
     faulty: Mapping[str, str],
 ) -> Holdings:
-    """What all systems hold. A mean that must equal another one is no reading of its own."""
+    """What all systems hold. A mean that must equal another one is not a reading of its own."""
     rows = systems[0].values()
     categories = frozenset(row.category for row in rows)
     kinds = frozenset(row.kind for row in rows)

@@ -23,7 +23,7 @@ ROLES = {
 }
 #: Reason of which each format has some.
 WITHOUT_TEXT = "messages without text"
-#: First moment that is no date of a message, in Unix seconds.
+#: First moment that is not a date of a message, in Unix seconds.
 _END_OF_TIME = 1e11
 
 DateOrder = Literal["dmy", "mdy", "ymd"]

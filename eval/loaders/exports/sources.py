@@ -111,7 +111,7 @@ def _opened(source: Path) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(source) as archive:
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise DataError(f"{source}: is no whole zip archive ({error}); fetch it again, or {_GIVE_FOLDER}") from error
+        raise DataError(f"{source}: is not a whole zip archive ({error}); fetch it again, or {_GIVE_FOLDER}") from error
 
 
 def _check_paths(source: Path, members: list[zipfile.ZipInfo]) -> None:
@@ -119,7 +119,7 @@ def _check_paths(source: Path, members: list[zipfile.ZipInfo]) -> None:
     for member in members:
         path = PurePosixPath(member.filename.replace("\\", "/"))
         if path.is_absolute() or ".." in path.parts:
-            raise DataError(f"{source}: holds a file outside of itself, {quoted(member.filename, 80)}; it is no export")
+            raise DataError(f"{source}: holds a file outside of itself, {quoted(member.filename, 80)}; it is not an export")
 
 
 def _some(source: Path, files: list[ExportFile], inside: list[str]) -> list[ExportFile]:

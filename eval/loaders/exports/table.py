@@ -20,11 +20,11 @@ def read(source: Path, options: Options) -> Export:
 
     Raises:
         ConfigError: a field is none of a turn, or no column is called so.
-        DataError: the file is no table, or a value is no text.
+        DataError: the file is not a table, or a value is not text.
     """
     rows = read_tree(source)
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-        raise DataError(f"{source}: is no table: expected rows with named columns (CSV, TSV, JSON or JSON Lines)")
+        raise DataError(f"{source}: is not a table: expected rows with named columns (CSV, TSV, JSON or JSON Lines)")
     columns = _columns(rows, options.columns, source)
     sessions: dict[str, dict[str, list[Message]]] = {}
     for number, row in enumerate(rows, 1):

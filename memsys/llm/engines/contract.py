@@ -76,7 +76,7 @@ class ChecksStart(Protocol):
 
         Raises:
             AssetError: the model's file is missing.
-            ConfigError: the key's environment variable is not set, or holds what is no key.
+            ConfigError: the key's environment variable is not set, or holds what is not a key.
         """
 
 

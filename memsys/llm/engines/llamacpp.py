@@ -83,7 +83,7 @@ class LlamaCppEngineConfig:
         """See :class:`~memsys.llm.engines.contract.LoadsModelFile`.
 
         Raises:
-            ConfigError: the model's name is no part of the file's, or the windows differ.
+            ConfigError: the model's name is not part of the file's, or the windows differ.
         """
         file = CATALOG[self.model_file].destination if self.model_file in CATALOG else self.model_file
         if _plain(model) not in _plain(Path(file).stem):

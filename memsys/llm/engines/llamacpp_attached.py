@@ -46,7 +46,7 @@ class AttachedLlamaCppConfig:
         """See :class:`~memsys.llm.engines.contract.ChecksStart`.
 
         Raises:
-            ConfigError: the key's environment variable is not set, or holds what is no key.
+            ConfigError: the key's environment variable is not set, or holds what is not a key.
         """
         bearer(self.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
 
@@ -69,7 +69,7 @@ class AttachedLlamaCpp:
 
         Raises:
             BackboneError: one does not answer, or is of another build, model or number of slots than the first.
-            ConfigError: the key's environment variable is not set, or holds what is no key.
+            ConfigError: the key's environment variable is not set, or holds what is not a key.
         """
         return self._attach(self._config.urls)
 
@@ -120,5 +120,5 @@ def _properties(root: str, api_key_env: str | None) -> Mapping[str, Any]:
     except (httpx.HTTPError, ValueError) as error:
         raise BackboneError(f"no llama.cpp server answers at {root}/props ({error}); is it running?") from error
     if not isinstance(properties, Mapping):
-        raise BackboneError(f"{root}/props is no llama.cpp server's: it answers with {type(properties).__name__}")
+        raise BackboneError(f"{root}/props is not a llama.cpp server's: it answers with {type(properties).__name__}")
     return properties

@@ -51,7 +51,7 @@ class OpenAIEngineConfig:
         """See :class:`~memsys.llm.engines.contract.ChecksStart`.
 
         Raises:
-            ConfigError: the key's environment variable is not set, or holds what is no key.
+            ConfigError: the key's environment variable is not set, or holds what is not a key.
         """
         bearer(self.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
 
@@ -72,7 +72,7 @@ class OpenAIEngine:
         """Give the endpoints.
 
         Raises:
-            ConfigError: the key's environment variable is not set, or holds what is no key.
+            ConfigError: the key's environment variable is not set, or holds what is not a key.
         """
         self._config.check_start()
         variable = self._config.api_key_env

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def figures(results: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     """Of each section: cases tried and survived, processes killed, bytes of the files that were damaged.
 
-    A damage that leaves a file as it was is no case.
+    A damage that leaves a file as it was is not a case.
     """
     table: dict[str, dict[str, int]] = {}
     for result in results:

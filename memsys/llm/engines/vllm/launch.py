@@ -94,7 +94,7 @@ def local_model(model: str) -> Path | None:
     if re.fullmatch(r"[\w.-]+/[\w.-]+", model) and not model.startswith("."):
         return None
     raise BackboneError(
-        f"backbone.engine.model {model!r} is no folder with a config.json, neither as a path nor under {models_dir()},"
+        f"backbone.engine.model {model!r} is not a folder with a config.json, neither as a path nor under {models_dir()},"
         f" and no hub id (owner/name){in_checkout('; `make serve-env` makes SmolLM2-135M-Instruct-hf', '')}"
     )
 

@@ -30,7 +30,7 @@ def authorization(variable: str | None) -> Mapping[str, str]:
     """Headers with the key that the environment variable holds.
 
     Raises:
-        ConfigError: the variable is not set, or holds what is no key.
+        ConfigError: the variable is not set, or holds what is not a key.
     """
     otherwise = "or set backbone.engine.api_key_env=null for servers without one"
     return bearer(variable, "backbone.engine.api_key_env", otherwise)
