@@ -1,4 +1,4 @@
-"""What ``pyproject.toml`` cannot say: the wheel carries what a checkout has beside the packages."""
+"""Build the wheel with the folders that a checkout has next to the packages; ``pyproject.toml`` cannot say that."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ NOT_SHIPPED = shutil.ignore_patterns("local", "__pycache__")
 
 
 class BuildWithShippedFiles(build_py):
-    """Copies the folders beside the packages into the package ``memsys``; an editable install needs no copy."""
+    """Copies the folders next to the packages into the package ``memsys``; an editable install needs no copy."""
 
     def run(self) -> None:
         """Build."""

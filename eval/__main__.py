@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from eval.commands.catalogue import Command, commands, find_command
 from eval.commands.commands import explains_errors, start
-from eval.commands.help_text import beside, filled
+from eval.commands.help_text import filled, side_by_side
 
 _USAGE = """\
 memsys: benchmark and reproduce agent-memory systems.
@@ -46,7 +46,7 @@ def entry() -> NoReturn:
 def listing(known: Sequence[Command]) -> str:
     """Text that lists the commands."""
     width = max(len(command.name) for command in known)
-    entries = (beside(f"  {each.name:<{width}}  ", each.summary) for each in known)
+    entries = (side_by_side(f"  {each.name:<{width}}  ", each.summary) for each in known)
     return "\n".join((filled(_USAGE), "", *entries, "", filled(_CLOSING), ""))
 
 

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--against", metavar="NAME", help="label, preset or run id of the baseline (default: RAG, else the simplest)"
     )
     parser.add_argument(
-        "--prompts", choices=SOURCES, help="only runs asked with our wording, or with the authors' (default: both)"
+        "--prompts", choices=SOURCES, help="only runs asked with our prompts, or with the authors' (default: both)"
     )
     parser.add_argument("--labels", default="printed", help=f"{VIEW_HELP} (default: %(default)s)")
     parser.add_argument(

@@ -73,7 +73,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _columns(words: Iterable[str]) -> dict[str, str]:
-    """Field of a turn -> column, from ``FIELD=COLUMN``, several of which may stand in one word with commas."""
+    """Field of a turn -> column, from ``FIELD=COLUMN``, several of which may be in one word with commas."""
     pairs = [one.partition("=") for word in words for one in _NEXT_FIELD.split(word)]
     if wrong := [field + sign + column for field, sign, column in pairs if not (field and sign and column)]:
         raise ConfigError(f"--map {wrong[0]}: write FIELD=COLUMN, as --map text=body speaker=author")

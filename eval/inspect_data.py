@@ -52,7 +52,7 @@ _HEADINGS = {
 _LEGEND = (
     "no ans.: without a true answer, as adversarial questions are; evid. ids: gold turns; no evid.: left out of "
     "evidence metrics; lost ids: with an id that names no turn; bad label: gold in doubt, which is scored, with the "
-    "means without it beside"
+    "next to means without it"
 )
 _UNASKED = "There are no questions yet: nothing to show by category.\n"
 FOLDER = CONF / "dataset"

@@ -14,7 +14,7 @@ from eval.config.presets import default_choice
 from memsys.errors import ConfigError, DataError, quoted
 from memsys.files import name_problem
 
-#: Where run folders are put, beside those of experiments.
+#: Subfolder of the runs' folder for recorded answers, next to those of experiments.
 RUNS = RESULTS / "runs" / "recorded"
 #: What the help of an import says of the file, and how it is called.
 _COLUMNS = described("""\
@@ -151,15 +151,15 @@ def _folder(name: str) -> Path:
 
 
 def _check_names(options: argparse.Namespace) -> None:
-    """Refuse a run without a name, and files beside an entry of the catalogue, which has its own."""
+    """Refuse a run without a name, and files next to an entry of the catalogue, which has its own."""
     if not options.name.strip():
         raise ConfigError("--as is empty; name the run, or a folder for it")
-    beside = [
+    given = [
         f"--{key.replace('_', '-')}" for key in ("dataset", "shape", "cutoff", "by_order") if getattr(options, key)
     ]
-    beside += [*map(str, options.files), *(f"dataset.{key}=" for key in options.settings)]
-    if options.entry and beside:
-        raise ConfigError(f"--entry {options.entry} has files, shape and data set of its own; leave {beside[0]} out")
+    given += [*map(str, options.files), *(f"dataset.{key}=" for key in options.settings)]
+    if options.entry and given:
+        raise ConfigError(f"--entry {options.entry} has files, shape and data set of its own; leave {given[0]} out")
 
 
 def _from_files(options: argparse.Namespace, name: str) -> Any:

@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def separate_runs(options: argparse.Namespace) -> argparse.Namespace:
-    """Give back the runs that stand behind ``--metrics``: what is not a metric and lies on the disk is a run."""
+    """Return the runs that were typed behind ``--metrics``: a word that is not a metric and exists on disk is a run."""
     from eval.metrics.registry import METRICS, groups
 
     given = options.metrics or ()

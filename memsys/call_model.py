@@ -1,7 +1,7 @@
 """How many calls a memory system is expected to make, for plans of what a run will take.
 
 A system's config offers ``expected_calls`` and ``context_tokens`` (:class:`PlansCalls`). Counts follow from the method
-(a note is analysed once, a question has one answer) or from a rate that real runs have shown, named beside it. Lengths
+(a note is analysed once, a question has one answer) or from a rate that real runs have shown, named next to it. Lengths
 are sums of parts: template, turns, notes. ``memsys sweep check`` compares all of it with the
 ledgers of real runs.
 A config that offers neither is planned without its own calls, and the plan says so.
@@ -18,7 +18,7 @@ from memsys.llm.scope import Phase
 CHARS_PER_TOKEN = 4.2
 #: Tokens of a short reply (a choice, a list of keywords), where nothing in the role's settings bounds it.
 SHORT_TOKENS = 20
-#: A reply's envelope (names of fields, brackets) beside its text.
+#: A reply's envelope (names of fields, brackets) besides its text.
 ENVELOPE_TOKENS = 12
 
 

@@ -46,7 +46,7 @@ _PUBLIC_FIELDS = frozenset({"api-version", "version"})
 #: Shorter values of environment variables are not looked for in texts: they would be found in ordinary words.
 _SHORTEST_KEY = 8
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
-#: What may stand where a variable is named: its name, nothing, or what OmegaConf fills in.
+#: What a variable's name may be: its name, nothing, or what OmegaConf fills in.
 _NO_KEY = re.compile(r"[A-Z_][A-Z0-9_]*|null|None|(?:)|\$\{.*|\*+", re.DOTALL)
 
 
@@ -59,7 +59,7 @@ def bearer(variable: str | None, setting: str, otherwise: str) -> Mapping[str, s
         otherwise: what to do other than export the key, for the message.
 
     Raises:
-        ConfigError: the variable is not set, or its value cannot stand in a header.
+        ConfigError: the variable is not set, or its value cannot be sent in a header.
     """
     if variable is None:
         return {}

@@ -21,7 +21,7 @@ _ZONE = re.compile(
 _MOST_HOURS = 14
 #: How the half of a day after noon begins.
 _LATE = ("p", "下", "午後", "오후")
-#: Words beside a day and a time of day that add nothing to them.
+#: Words around a day and a time of day that add nothing to them.
 _FILLERS = re.compile(rf"\b({'|'.join((*calendar.day_name, *calendar.day_abbr))}|on|at|T)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]")
 _DAYS = tuple(

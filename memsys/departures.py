@@ -1,4 +1,4 @@
-"""Where a memory system departs from its paper or its authors' code: one ``departures.yaml`` beside each system.
+"""Where a memory system departs from its paper or its authors' code: one ``departures.yaml`` next to each system.
 
 A system is found by the ``_target_`` of its presets: ``baselines.amem.config.AmemConfig`` keeps its list in
 ``baselines/amem/departures.yaml``, ``baselines.full_context.FullContextConfig``, which is one module and no package, in
@@ -97,7 +97,7 @@ def system_of(target: str, file: str = FILE) -> tuple[str, Path]:
 
     Args:
         target: its ``_target_``, such as ``baselines.amem.config.AmemConfig``.
-        file: name of the file that the system keeps beside its code; a system of one module puts its name before it.
+        file: name of the file that the system keeps next to its code; a system of one module puts its name before it.
 
     Returns:
         The system's name and the place of that file, which need not exist.

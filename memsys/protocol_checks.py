@@ -51,8 +51,8 @@ def check_retrieval(memory: str, given: object, turns: Collection[str], question
         question: as messages name it.
 
     Raises:
-        MemoryProtocolError: it is not a retrieval, its context no text, or a hit names a turn that the conversation does
-            not have: the hit would count as missed evidence.
+        MemoryProtocolError: it is not a retrieval, its context no text, or a hit names a turn that the conversation
+            does not have: the hit would count as missed evidence.
     """
     where = f"memory={memory}, question {question}"
     if not isinstance(given, Retrieval):

@@ -1,4 +1,4 @@
-"""Calling a function again and again beside other work."""
+"""Call a function repeatedly in a thread of its own."""
 
 import threading
 from collections.abc import Callable

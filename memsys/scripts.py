@@ -88,7 +88,7 @@ def runs(text: str) -> list[list[str]]:
 def all_words(text: str) -> list[str]:
     """Split a text into lower-case words, in order, with repeats.
 
-    Where no space separates words, pairs of neighbouring characters stand in for them, and a character alone between
+    Where no space separates words, pairs of neighbouring characters replace them, and a character alone between
     others for itself: what Lucene's ``CJKBigramFilter`` makes of Chinese, Japanese and Korean.
     """
     if needs_care(text):
@@ -97,7 +97,7 @@ def all_words(text: str) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """Count what stands between white space; where no space separates words, characters of such scripts and words."""
+    """Count what is between white space; where no space separates words, characters of such scripts and words."""
     return sum(1 for _ in _PARTS.finditer(text)) if has_joined_words(text) else len(text.split())
 
 

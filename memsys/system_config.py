@@ -1,4 +1,4 @@
-"""The base of configs whose system stands in several modules of one package.
+"""The base of configs whose system is in several modules of one package.
 
 ``config.py`` holds the settings and their checks, ``memory.py`` and ``calls.py`` import it, and ``system.py`` ties
 them. Only that last module knows the memory of a config, so that no import goes back from the settings to the memory.

@@ -1,6 +1,6 @@
-"""Short texts that a model sees in prompts, contexts and memories: a ``texts.yaml`` beside the code of each system.
+"""Short texts that a model sees in prompts, contexts and memories: a ``texts.yaml`` next to the code of each system.
 
-Those that a preset may vary stand in ``conf/memory`` instead (``context_texts``, ``note_labels`` and the like).
+Those that a preset may vary are in ``conf/memory`` instead (``context_texts``, ``note_labels`` and the like).
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from pathlib import Path
 from memsys.errors import ConfigError
 from memsys.yaml_files import read_yaml
 
-#: Beside the modules of a system that asks for its texts.
+#: Next to the modules of a system that asks for its texts.
 FILE = "texts.yaml"
 
 

@@ -18,9 +18,9 @@ OVERRULED = "overruled"
 #: Key of ``Reference.extra``: what a judge checks one by one.
 RUBRIC = "rubric"
 
-#: A further list of a retrieval's hits whose evidence is scored beside that of all hits: ``named`` are those that the
+#: A further list of a retrieval's hits whose evidence is scored besides that of all hits: ``named`` are those that the
 #: memory's model names as the sources of the text in the context, ``searched`` those that were searched for, where
-#: other hits stand in the context without a search.
+#: other hits are in the context without a search.
 RankingName = Literal["named", "searched"]
 RANKINGS: tuple[RankingName, ...] = get_args(RankingName)
 
@@ -147,7 +147,7 @@ class Retrieval:
     ``select``, ``embed``, ``search``, ``format``) to seconds. ``ranked`` is false where nothing was searched and the
     hits only name what is shown: then figures of a ranking do not apply. ``traced`` is false where the memory cannot
     say which turns a hit came from: then figures by turn ids do not apply. ``answer`` is the memory's own answer, which
-    stands in place of the reader's; ``None`` for all that leave answering to the reader.
+    replaces the reader's; ``None`` for all that leave answering to the reader.
 
     ``shown`` says which hits the context was made of: indices into :attr:`hits`, ascending, each once; ``None``: all of
     them. A system whose context has a limit sets it for every question, also where everything had room. As evidence

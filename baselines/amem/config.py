@@ -1,4 +1,4 @@
-"""Hyperparameters of A-Mem; the presets stand in ``conf/memory/amem/``."""
+"""Hyperparameters of A-Mem; the presets are in ``conf/memory/amem/``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class AmemConfig(SystemConfig):
-    """The choices in which the published versions differ, and the ones that mend their defects.
+    """The choices in which the published versions differ, and the corrections of their defects.
 
     Attributes:
         name: of the preset.
@@ -49,7 +49,7 @@ class AmemConfig(SystemConfig):
         evo_threshold: evolved notes between consolidations; used by ``reembed: consolidate``.
         consolidate_at_end: consolidate once more after the last note; used by ``reembed: consolidate``.
         search_query: what is searched by: keywords that the backbone makes of the question, or the question itself.
-        empty_keywords: what stands in for an empty keyword string.
+        empty_keywords: what replaces an empty keyword string.
         retrieve_k: hits.
         context: fields of :class:`memsys.notes.context.NoteContextRules`; ``max_links: 0`` shows no
             links, ``max_links: null`` as many as ``retrieve_k``.
@@ -92,7 +92,7 @@ class AmemConfig(SystemConfig):
 
     @cached_property
     def heuristic_rules(self) -> HeuristicRules:
-        """What stands in for metadata that a staged reply does not give."""
+        """What replaces metadata that a staged reply does not give."""
         return from_settings(HeuristicRules, self.heuristics, "memory.heuristics")
 
     @property

@@ -21,7 +21,7 @@ from memsys.notes.store import NoteStore
 from memsys.protocol import BaseMemory, Parts, State
 from memsys.vocabulary import Json, Retrieval, Unit
 
-#: Counts that stand in the statistics even when nothing happened.
+#: Counters that the statistics report even at zero.
 _ALWAYS = (
     "evolution.yes",
     "evolution.no",

@@ -25,7 +25,7 @@ class UnreadableReplyError(Exception):
 
 
 def section(text: str, name: str, others: Sequence[str]) -> str:
-    """Return what stands under ``NAME:`` at the beginning of a line, up to the next of the other headings.
+    """Return what is under ``NAME:`` at the beginning of a line, up to the next of the other headings.
 
     A heading in bold is none.
     """

@@ -1,4 +1,4 @@
-"""Hyperparameters of GAM; the presets stand in ``conf/memory/gam``."""
+"""Hyperparameters of GAM; the presets are in ``conf/memory/gam``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ from baselines.gam.stems import STOP_WORDS
 from memsys.index.bm25 import BM25Index
 from memsys.index.words import warn_of_joined_words
 
-#: Letters and digits; between letters also colons, full stops and apostrophes, between digits what stands in numbers.
+#: Letters and digits; between letters also colons, full stops and apostrophes, between digits what numbers contain.
 _WORD = re.compile(r"\w+(?:(?:(?<=[^\W\d_])[:.·'‘’](?=[^\W\d_])|(?<=\d)[.,;'‘’](?=\d))\w+)*")
 #: Han and hiragana, of which each character is a word.
 _IDEOGRAPH = re.compile("[\u3005-\u3007\u3041-\u309f\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")

@@ -18,7 +18,7 @@ from memsys.protocol import BaseMemory, Parts, State
 from memsys.units import session_units
 from memsys.vocabulary import Conversation, Json, RankingName, Retrieval, Unit
 
-#: Counts that stand in the statistics even when nothing happened.
+#: Counters that the statistics report even at zero.
 _ALWAYS = ("fallback.abstract", "abstract.duplicate", "abstract.cut", "abstract.page_cut")
 
 

@@ -147,7 +147,7 @@ class Researcher:
         """Write the pages, best first; the last ones are left out where the prompt would not fit.
 
         Returns:
-            The text, and the pages that stand in it in full.
+            The text, and the pages that are in it in full.
         """
         llm, room = self.parts.llm, await self._room("integrate", {**values, "evidence": ""})
         blocks = [

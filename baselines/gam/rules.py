@@ -29,7 +29,7 @@ class GamPageRules:
         bound: what a page may not cross: a session, or a record of the data set.
         embedded: of a page, its beginning, as far as the embedder reads (the released code: 512 tokens), or all of it,
             as the mean of the vectors of its consecutive windows, each as long as the embedder reads.
-        abstract_chars: of a page, which stand in for an empty abstract.
+        abstract_chars: of a page, which replace an empty abstract.
         by_position: pages are shown to the planner under their place in the list of different abstracts, as in the
             released code, whose numbers are wrong after an abstract that is empty or was written before.
     """
@@ -59,7 +59,7 @@ class ResearchRules:
         keywords: ``okapi`` searches words by :class:`memsys.index.bm25.BM25Index`; ``lucene`` by Lucene's words, stems,
             lengths and scores (:mod:`baselines.gam.lucene`), as the released code does through Pyserini.
         opened: how many pages a plan may open by number; the released code opens ``all`` that it names.
-        ties: pages with equal scores stand in the order of their ``number``, or as they were ``found``, tool by tool,
+        ties: pages with equal scores are in the order of their ``number``, or as they were ``found``, tool by tool,
             as in the released code; pages opened by number all have the score 0.
         abstracts_shown: the planner sees the abstracts.
         plan_fallback: what is searched where a plan cannot be read or chooses no tool: nothing, as in the released
@@ -108,7 +108,7 @@ class GamContextRules:
         shown: the integrated text, the pages found, or both.
         max_tokens: limit, counted with the backbone's tokenizer; ``None`` for no limit of its own.
         reserve_tokens: of the window, for instructions, question and reply.
-        spare_tokens: of the window, beside a research prompt and its reply.
+        spare_tokens: tokens of the window kept free besides a research prompt and its reply.
     """
 
     shown: ShownText
@@ -130,7 +130,7 @@ class GamTexts:
         header: first line of a page of a ``{session}`` and its ``{date}``; ``{index}`` is the number at the end of the
             session's id, counted from 0 as in the released script.
         undated_header: the same where no date is known.
-        nothing: stands for a list without an entry.
+        nothing: text of an empty list.
         no_findings: stands for findings before the first.
     """
 

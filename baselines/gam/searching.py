@@ -102,7 +102,7 @@ def read_plan(
 
 
 def _page_number(given: float | str) -> int:
-    """Read a number, which may stand in words; -1, which is not a page, where it has too many digits to be one."""
+    """Read a number, which may be in words; -1, which is not a page, where it has too many digits to be one."""
     if isinstance(given, str):
         number = whole_number(given.strip().removeprefix("+"))
         return -1 if number is None else number
@@ -114,7 +114,7 @@ async def search_pages(
 ) -> tuple[list[FoundPage], Mapping[str, int]]:
     """Use the plan's tools.
 
-    BM25 scores and sums of cosines stand on one scale, as in the released code: pages found by words come first.
+    BM25 scores and sums of cosines are on one scale, as in the released code: pages found by words come first.
 
     Returns:
         Pages, each once with its best score, best first; and how many each tool found.
@@ -154,7 +154,7 @@ def _by_words(store: PageStore, keywords: Sequence[str], rules: ResearchRules) -
 
 
 def _as_anserini(entry: tuple[int, float]) -> tuple[float, str]:
-    """Equal scores stand in the order of their names, as texts: 10 before 2."""
+    """Equal scores are in the order of their names, as texts: 10 before 2."""
     return _by_score(entry)[0], str(entry[0])
 
 

@@ -1,4 +1,4 @@
-"""Hyperparameters of LightMem; the presets stand in ``conf/memory/lightmem``."""
+"""Hyperparameters of LightMem; the presets are in ``conf/memory/lightmem``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

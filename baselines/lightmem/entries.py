@@ -67,7 +67,7 @@ def moments(turns: Sequence["BufferedTurn"]) -> dict[str, str]:
     """Give turns that are extracted at once their time stamps, as the released code does.
 
     A session's turns follow each other by a second, from its date on; the next extraction of the same session begins
-    at that date again. A date that cannot be read stands before all others.
+    at that date again. A date that cannot be read precedes all others.
 
     Returns:
         Id of a turn -> date and time in ISO form.

@@ -91,7 +91,7 @@ def read_facts(reply: Reply, batch: Batch, reading: ReplyReading, bare_lists: Ba
 
 
 def _found_in(text: str, reading: ReplyReading, bare_lists: BareLists) -> Mapping[str, Any] | None:
-    """Find the object of a malformed reply: as it stands or in a code block, in prose where ``reading.cut`` says so."""
+    """Find the object of a malformed reply: as it is or in a code block, in prose where ``reading.cut`` says so."""
     block = fenced_block(text)
     bare = text.strip() if block is None else block
     found = salvaged(text if reading.cut else bare, _ANY_DATA, repair=reading.repair, cut=reading.cut)

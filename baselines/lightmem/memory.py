@@ -26,7 +26,7 @@ from memsys.turns import TEXTS as TURN_TEXTS
 from memsys.units import session_units
 from memsys.vocabulary import Conversation, Json, Retrieval, Turn, Unit
 
-#: Counts that stand in the statistics even when nothing happened.
+#: Counters that the statistics report even at zero.
 _ALWAYS = (
     "segments",
     "segments.over_limit",
@@ -142,7 +142,7 @@ class LightMemMemory(BaseMemory):
         return self._places
 
     def _said(self, turn: Turn) -> str:
-        """What a turn says, with its image's caption and without its speaker, who stands beside it."""
+        """The text of a turn with its image's caption, without its speaker, who is a field of its own."""
         caption = self._parts.turn_format.caption(turn)
         return TURN_TEXTS("shares", text=turn.text, caption=caption) if caption else turn.text
 

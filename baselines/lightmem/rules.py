@@ -155,7 +155,7 @@ class LightMemTexts:
         facts: heading of all facts.
         speaker: heading of a ``{speaker}``'s facts.
         episodes: heading of a section that stays empty; left out where it is the empty text.
-        nothing: stands under that heading.
+        nothing: text under that heading when there are none.
         entry: a ``{fact}``.
         dated_entry: a ``{fact}`` with its ``{date}`` and ``{weekday}``.
     """

@@ -1,4 +1,4 @@
-"""Hyperparameters of Mem0 and Mem0g; the presets stand in ``conf/memory/mem0/``."""
+"""Hyperparameters of Mem0 and Mem0g; the presets are in ``conf/memory/mem0/``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Mem0Config(SystemConfig):
         uses_gold: always false.
         batch_size: messages of one session per write; each write extracts once for every scope.
         scopes: one memory per speaker of the conversation (of those who speak), or one for all.
-        extract_context: what an extraction is shown beside the batch: nothing (code), or a running summary and the
+        extract_context: what an extraction is shown besides the batch: nothing (code), or a running summary and the
             messages just before (paper).
         history_messages: how many messages just before; used by ``extract_context: history``.
         extract_prompt: whose facts are extracted: ``user`` those of the scope's owner (version 1.0), ``user_today`` the

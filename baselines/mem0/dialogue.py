@@ -1,4 +1,4 @@
-"""What the paper's extraction is shown beside the new messages: a running summary and the messages just before."""
+"""What the paper's extraction is shown besides the new messages: a running summary and the messages just before."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

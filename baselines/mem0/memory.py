@@ -126,7 +126,7 @@ class Mem0Memory(BaseMemory):
         return FactBatch(facts, await parts.embedder.embed(facts.texts), completion)
 
     async def _background(self, unit: Unit) -> Mapping[str, str]:
-        """Return what the paper's extraction is shown beside the batch; summarise the session that has just ended."""
+        """Return what the paper's extraction is shown besides the batch; summarise the session that has just ended."""
         if self._config.extract_context == "batch":
             return {}
         if self._dialogue.ends_before(unit):

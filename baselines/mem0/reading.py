@@ -20,7 +20,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Mem0Context:
-    """The context, how many memories and relations its limit left out, and how many of each stand in it."""
+    """The context, how many memories and relations its limit left out, and how many of each are in it."""
 
     text: str
     left_out: int

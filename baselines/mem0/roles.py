@@ -66,7 +66,7 @@ def make_roles(
         needed: names of the roles.
         extract_prompt: which shipped prompt ``extract`` has, unless its settings name a file. Those for the user's
             facts are shared with SAGE, whose extraction is Mem0's: equal requests get equal replies.
-        extract_context: what it is shown beside the batch.
+        extract_context: what it is shown besides the batch.
 
     Raises:
         ConfigError: a role is missing or unknown, or its settings are wrong.

@@ -16,7 +16,7 @@ _TIME = "%Y-%m-%d %I:%M:%S %p"
 
 
 def written_time(date: str) -> str:
-    """Write the date of a session as the release writes times; as it stands where it cannot be read."""
+    """Write the date of a session as the release writes times; unchanged where it cannot be read."""
     moment = parse_date(date)
     return date if moment is None else moment.strftime(_TIME)
 
@@ -53,7 +53,7 @@ def first_messages(time: str) -> list[QueuedMessage]:
 
 
 def searched_text(message: QueuedMessage) -> str | None:
-    """The text that recall storage is searched in: events as they stand, and thoughts; results are not searched."""
+    """The text that recall storage is searched in: events as they are, and thoughts; results are not searched."""
     if message.sender == "user":
         return message.text
     if message.sender == "assistant":

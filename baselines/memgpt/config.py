@@ -1,4 +1,4 @@
-"""Hyperparameters of MemGPT; the presets stand in ``conf/memory/memgpt``."""
+"""Hyperparameters of MemGPT; the presets are in ``conf/memory/memgpt``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -94,7 +94,7 @@ class CoreMemory:
         Args:
             name: of the block.
             old: the passage.
-            new: what stands there afterwards.
+            new: the text that replaces it.
             sources: turns that the agent had in sight.
             most: of equal passages that are replaced; -1 for all.
 

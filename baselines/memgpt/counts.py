@@ -5,7 +5,7 @@ from collections import Counter
 from baselines.memgpt.functions import CallChain
 from memsys.counting import counts_with
 
-#: Counts that stand in the statistics even when nothing happened.
+#: Counters that the statistics report even at zero.
 _ALWAYS = (
     "steps",
     "calls.core_memory_append",

@@ -63,7 +63,7 @@ def read_call(reply: Reply) -> FunctionCall | None:
 
 
 def _unescaped(inside: str) -> str:
-    """Return what stands between the quotes of a JSON text; as it is written, where it has escapes that are none."""
+    """Return what is between the quotes of a JSON text; as it is written, where it has escapes that are none."""
     try:
         return str(json.loads(f'"{inside}"', strict=False))
     except ValueError:

@@ -21,7 +21,7 @@ BLOCKS: Mapping[str, tuple[str, ...]] = {
     "halves": ("persona", "human_1", "human_2"),
 }
 
-#: Arguments of each function, beside ``request_heartbeat``, which all but ``send_message`` take.
+#: Arguments of each function, besides ``request_heartbeat``, which all but ``send_message`` take.
 ARGUMENTS: Mapping[FunctionName, tuple[str, ...]] = {
     "send_message": ("message",),
     "core_memory_append": ("name", "content"),

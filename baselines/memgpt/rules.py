@@ -60,7 +60,7 @@ class MainContextRules:
         flush_share: of the window, above which messages are evicted before the next call.
         evict_share: of the queue's tokens that an eviction takes.
         keep_messages: latest messages that it leaves.
-        spare_tokens: of the backbone's window, beside a prompt and its reply.
+        spare_tokens: tokens of the backbone's window kept free besides a prompt and its reply.
     """
 
     window: int
@@ -82,7 +82,7 @@ class SummaryRules:
 
     Attributes:
         words: that the prompt allows.
-        fallback_words: of each message, which stand in for an empty summary.
+        fallback_words: of each message, which replace an empty summary.
     """
 
     words: int

@@ -51,7 +51,7 @@ class Summariser:
         return max(min(int(self._window.warn_share * self._window.window), await self._room()), 2)
 
     async def _room(self) -> int:
-        """Count the tokens that the backbone has room for beside the prompt's own and a reply."""
+        """Count the tokens that the backbone has room for besides the prompt's own and a reply."""
         frame = await self._llm.count_tokens(self._role.prompt.render(self._values("")))
         return self._llm.context_length - self._role.max_tokens - self._window.spare_tokens - frame
 

@@ -39,7 +39,7 @@ async def write_context(
     found: Sequence[BankEntry],
     position: Mapping[str, int],
 ) -> MemoryBankContext:
-    """Write portrait, digest and entries; entries stand in the order of the conversation.
+    """Write portrait, digest and entries; entries are in the order of the conversation.
 
     Args:
         llm: the backbone, whose tokenizer is called only where the limit is near.

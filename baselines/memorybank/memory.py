@@ -28,7 +28,7 @@ from memsys.protocol import BaseMemory, Parts, State
 from memsys.units import conversation_of, session_units
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 
-#: Counts that stand in the statistics even when nothing happened.
+#: Counters that the statistics report even at zero.
 _ALWAYS = (
     *(f"fallback.{role}" for role in ROLES),
     *(f"cut.{role}" for role in ROLES),
@@ -55,7 +55,7 @@ class PreparedDay:
 
 
 class MemoryBankMemory(BaseMemory):
-    """Pieces and summaries of days in one index, beside a portrait and a digest of the whole.
+    """Pieces and summaries of days in one index, with a portrait and a digest of the whole.
 
     A session is a day. It is summarised and embedded in :meth:`prepare`, without a look at others; digest and portrait
     are made of all days once the stream has ended (one call each), and then pieces are forgotten. Questions strengthen

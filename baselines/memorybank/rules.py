@@ -18,7 +18,7 @@ class SummaryRules:
         days: each day has summaries, which are found by questions as pieces are.
         part_tokens: a longer day is summarised in parts that end with a turn (with a record of the data set where that
             has some), each at most this long, counted with the backbone's tokenizer.
-        fallback_sentences: sentences of the day that stand in for an empty summary.
+        fallback_sentences: sentences of the day that replace an empty summary.
         portrait: each day's traits of ``both`` speakers, or of the first alone (``user_only``), and a portrait made of
             them; ``off`` makes neither.
         overall_history: a digest of all days' summaries is made and shown. The released code makes it and never shows
@@ -48,7 +48,7 @@ class MemoryBankContextRules:
     """What the reader sees.
 
     Attributes:
-        dates_recalled: the dates of what was found stand once more at the end.
+        dates_recalled: repeat the dates of what was found at the end.
         max_tokens: limit, counted with the backbone's tokenizer: portrait and digest first, then what was found, best
             first. ``None`` for no limit of its own.
         reserve_tokens: of the window, for instructions, question and reply.

@@ -1,4 +1,4 @@
-"""Summaries of days and of the conversation, and what stands in for empty replies."""
+"""Summaries of days and of the conversation, and what replaces empty replies."""
 
 import asyncio
 import re
@@ -26,7 +26,7 @@ class DayPart:
 
 @dataclass(frozen=True, slots=True)
 class DaySummary:
-    """A text from the backbone, or what stands in for an empty one; ``was_cut`` at the limit of new tokens."""
+    """A text from the backbone, or what replaces an empty one; ``was_cut`` at the limit of new tokens."""
 
     text: str
     fallback: bool = False

@@ -1,4 +1,4 @@
-"""Hyperparameters of MemoryOS; the presets stand in ``conf/memory/memoryos``."""
+"""Hyperparameters of MemoryOS; the presets are in ``conf/memory/memoryos``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

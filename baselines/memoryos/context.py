@@ -17,7 +17,7 @@ _AGENT = re.compile(r"\bI\b|\b(?:[Tt]he )?[Aa]ssistant\b")
 
 @dataclass(frozen=True, slots=True)
 class FoundMemories:
-    """What a question found, best first, beside what every question sees.
+    """Retrieved entries, best first, and what every question sees.
 
     Attributes:
         recent: pages of the queue, oldest first.

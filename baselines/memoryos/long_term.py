@@ -165,7 +165,7 @@ def read_profile(text: str, layout: PromptLayout) -> tuple[str, list[str] | None
 
 
 def _heading(start: str, mark: str) -> re.Pattern[str]:
-    """A heading at the start of a line or a text, whatever signs or number (``Part 2:``) stand before its words."""
+    """A heading at the start of a line or a text, whatever signs or number (``Part 2:``) precede its words."""
     words = re.escape(_EDGES.sub("", mark))
     return re.compile(rf"{start}\W*(?:(?:part\W+)?\d+\W+)?{words}\b\W*", re.MULTILINE | re.IGNORECASE)
 

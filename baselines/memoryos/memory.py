@@ -25,7 +25,7 @@ from memsys.protocol import BaseMemory, Parts, State
 from memsys.units import conversation_of, session_units
 from memsys.vocabulary import Conversation, Json, Retrieval, Unit
 
-#: Counts that stand in the statistics even when nothing happened.
+#: Counters that the statistics report even at zero.
 _ALWAYS = (
     "fallback.continues",
     "fallback.chain",

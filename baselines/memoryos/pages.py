@@ -185,7 +185,7 @@ class PagedConversation:
         return sum(turn.turn_id not in self._session_of for turn in turns)
 
     def misdated(self, turns: Sequence[Turn]) -> int:
-        """Count the turns that stand on a page of another session, under its date."""
+        """Count the turns that are on a page of another session, under its date."""
         return sum(self._session_of.get(turn.turn_id, turn.session_id) != turn.session_id for turn in turns)
 
 
@@ -206,7 +206,7 @@ def _released_pairs(turns: Sequence[Turn], user: str) -> list[list[Turn]]:
 
     Each of the user's turns opens a page. Whatever another says is the reply of the latest page, also of a session
     before, and replaces the reply that the page had. Without pages with one side, on LoCoMo's 5,882 turns that makes
-    2,864 pages; 154 turns are lost, and 118 replies stand under the date of the session before.
+    2,864 pages; 154 turns are lost, and 118 replies are under the date of the session before.
 
     Source: BAI-LAB/MemoryOS 1d71706, ``eval/main_loco_parse.py`` and ``eval/dynamic_update.py``.
     """

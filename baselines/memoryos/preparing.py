@@ -20,7 +20,7 @@ class PagePreparation:
     Args:
         parts: backbone and embedder.
         roles: by name.
-        rules: what is summarised, and what stands in for a summary.
+        rules: what is summarised, and what replaces a summary.
     """
 
     def __init__(self, parts: Parts, roles: Mapping[str, Role], rules: MidTermRules) -> None:

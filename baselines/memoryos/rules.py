@@ -74,7 +74,7 @@ class MidTermRules:
         unread_topics: a page whose topics cannot be read gets its beginning as a topic, or is dropped (the released
             code): no segment has it and no question finds it. Where pages are dropped, topics are taken as they come,
             blank ones too.
-        fallback_chars: of a page, which stand in for a summary that cannot be read.
+        fallback_chars: of a page, which replace a summary that cannot be read.
         continues: a page goes on with the one before where the reply has the word true, or where it is that word and
             nothing else (the released code).
         chain_shown: a page shows its chain's latest summary, or that of the page two places after it in its chain, if

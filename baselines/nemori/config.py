@@ -1,4 +1,4 @@
-"""Hyperparameters of Nemori; the presets stand in ``conf/memory/nemori/``."""
+"""Hyperparameters of Nemori; the presets are in ``conf/memory/nemori/``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from memsys.vocabulary import Json
 
 @dataclass(frozen=True)
 class NemoriConfig(SystemConfig):
-    """The choices in which the published generations of the code differ, and the ones that mend their defects.
+    """The choices in which the published generations of the code differ, and the corrections of their defects.
 
     Attributes:
         name: of the preset.

@@ -19,7 +19,7 @@ from memsys.turns import sessions_of
 from memsys.units import conversation_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Turn, Unit
 
-#: Counts that stand for themselves even when nothing happened.
+#: Counters that the statistics report even at zero.
 _ALWAYS = (
     "cut.model",
     "cut.limit",

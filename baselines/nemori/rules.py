@@ -1,4 +1,4 @@
-"""Groups of hyperparameters of Nemori, as they stand under ``memory.<group>`` in the presets."""
+"""Groups of hyperparameters of Nemori, as they are under ``memory.<group>`` in the presets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ class FactRules:
         max_known: facts that a prediction may use, the nearest to the episode.
         min_cos: least cosine of such a fact with the episode; -1 for none.
         dedup_cos: a fact more similar than this to a stored one is dropped; 1 drops none.
-        dated: the messages that a prediction is compared with stand after their times.
+        dated: the messages that a prediction is compared with follow their times.
     """
 
     mode: FactMode
@@ -120,8 +120,8 @@ class NemoriContextRules:
 
     Attributes:
         raw_first: episodes, from the first, that bring their messages.
-        titles: an episode's story stands after its title.
-        episodes_first: episodes stand before facts.
+        titles: an episode's story follows its title.
+        episodes_first: episodes precede facts.
         max_tokens: limit, counted with the backbone's tokenizer; what does not fit is left out from there on. ``None``
             for no limit.
     """

@@ -11,7 +11,7 @@ Bound = Literal["record", "session"]
 
 
 def bound_of(turn: Turn, bound: Bound) -> tuple[str, str]:
-    """Return what two turns must share to stand in one chunk: the session, and for ``record`` the record."""
+    """Return what two turns must share to be in one chunk: the session, and for ``record`` the record."""
     return turn.session_id, str(turn.extra.get("record", "")) if bound == "record" else ""
 
 

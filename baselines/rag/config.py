@@ -1,4 +1,4 @@
-"""Settings of plain retrieval; the presets stand in ``conf/memory``: ``rag*``, ``bm25*``, ``hybrid*``."""
+"""Settings of plain retrieval; the presets are in ``conf/memory``: ``rag*``, ``bm25*``, ``hybrid*``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -97,7 +97,7 @@ class LexicalIndex:
     def search(self, query: str, k: int) -> Ranking:
         """Find the ``k`` best passages; where all scores are 0, those that hold a word of the query, else none.
 
-        See :class:`baselines.rag.config.Bm25Settings` for passages of score 0 beside others.
+        See :class:`baselines.rag.config.Bm25Settings` for passages of score 0 among others.
         """
         found = self._index.search(query, k)
         scored = [(item, score) for item, score in found if score]

@@ -1,4 +1,4 @@
-"""Gists: one call for each page, and what stands in for a reply that is not a gist."""
+"""Gists: one call for each page, and what replaces a reply that is not a gist."""
 
 from dataclasses import replace
 

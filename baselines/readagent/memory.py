@@ -19,7 +19,7 @@ from memsys.scripts import count_words
 from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Json, Retrieval, Turn, Unit
 
-#: Counts that stand in the statistics even when nothing happened.
+#: Counters that the statistics report even at zero.
 _ALWAYS = ("paginate.chunks", "paginate.tails", "gist.cut", "fallback.paginate", "fallback.gist")
 
 

@@ -15,7 +15,7 @@ class GistPage:
     """A page and its gist.
 
     Attributes:
-        header: date of the session in brackets, or empty; stands before the page and before the gist.
+        header: date of the session in brackets, or empty; precedes the page and the gist.
         text: the paragraphs, one per line.
         turn_ids: turns that the page has a part of; the gist's origin too.
         words: of the text, between white space.

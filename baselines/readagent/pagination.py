@@ -15,7 +15,7 @@ _MARK = re.compile(r"<(\d{1,9})>")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Paragraphs ``start`` to ``end`` (exclusive); mark j of ``labels`` stands before paragraph j, or at the end."""
+    """Paragraphs ``start`` to ``end`` (exclusive); mark j of ``labels`` precedes paragraph j, or ends the text."""
 
     start: int
     end: int
@@ -74,7 +74,7 @@ async def paginate(
 def chosen_label(reply: Reply, labels: Sequence[int]) -> int | None:
     """Read the mark that a reply names; ``None`` when it names none of the chunk's.
 
-    In free text it is the first number in angle brackets, wherever it stands.
+    In free text it is the first number in angle brackets, wherever it is.
     """
     if reply.value is not None:
         label = int(reply.value["label"])

@@ -43,7 +43,7 @@ def _split(text: str, limit: int | None) -> list[str]:
 
 
 def _packed(sentences: Sequence[str], limit: int) -> Iterator[str]:
-    """Join sentences while they have at most ``limit`` words; a longer sentence stands alone."""
+    """Join sentences while they have at most ``limit`` words; a longer sentence is a part of its own."""
     packed: list[str] = []
     words = 0
     for sentence in sentences:

@@ -15,7 +15,7 @@ class PageRules:
 
     Attributes:
         max_words: a chunk takes paragraphs until it has these words; the page ends at one of its marks.
-        start_words: marks stand before the paragraphs that reach these words, and at the chunk's end.
+        start_words: marks precede the paragraphs that reach these words, and end the chunk.
         tail_words: what is left with fewer words is one page, without a call.
         split_words: longer turns become several paragraphs, cut between sentences; ``None`` cuts none.
         respect_sessions: a page ends where its session ends; otherwise the conversation is one text.
@@ -47,7 +47,7 @@ class GistRules:
         max_share: words of a gist over those of its page; above, the reply is not a gist.
         min_overlap: share of a gist's content words that its page must have; below, the reply is a refusal or
             an answer.
-        fallback_share: share of the page's words, from its start, that stands in for what is not a gist.
+        fallback_share: share of the page's words, from its start, that replaces what is not a gist.
     """
 
     keep_facts: bool

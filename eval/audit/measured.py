@@ -53,7 +53,7 @@ def _share(value: object) -> float | None:
 
 
 def left_out_text(tables: Mapping[str, Sequence[Row]], data: str, command: str) -> str:
-    """What stands beside a leaderboard where verdicts are left out; empty where none are.
+    """Return the note of a leaderboard whose verdicts are partly left out; empty where none are.
 
     Args:
         tables: rows by table.

@@ -95,9 +95,9 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
     parts += [
         f"Authors of memory systems and others have published what {runs} runs answered to the questions of LoCoMo and "
         f"LongMemEval ({repositories} repositories, {sum(int(str(row['aligned'])) for row in tables['detectors'])} "
-        "answers). Here all of them are scored by the same definitions, and held against what was printed and what "
+        "answers). Here all of them are scored by the same definitions, and compared with what was printed and what "
         "people say. No model was asked: where a judge's score is shown, it is the mean of the verdicts in the file. "
-        "Every reading is in the CSV files beside this page; `make audit` writes them anew.",
+        "Every reading is in the CSV files next to this page; `make audit` writes them anew.",
         "",
         *("## What was found", "", *(f"- {line}" for line in findings(tables)), ""),
         *("## Terms", "", *(f"- {term}" for term in TERMS), ""),
@@ -119,7 +119,7 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
 
 
 def caption(data: str) -> str:
-    """What stands above a leaderboard."""
+    """What is above a leaderboard."""
     which = "categories 1 to 4, " if data == "locomo" else ""
     return f"Percent, {which}question mean; n: questions; words: median of an answer. {ONE_CONVERSATION}."
 

@@ -19,7 +19,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Scores beside labels of people, answer by answer; ``units`` numbers the conversations."""
+    """Scores next to labels of people, answer by answer; ``units`` numbers the conversations."""
 
     values: Floats
     right: Flags

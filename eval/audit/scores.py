@@ -40,7 +40,7 @@ class AnsweredQuestion:
         verdicts: judge -> share of its verdicts that call the answer right.
         words: words of the answer.
         gold_words: words of the gold answer.
-        holds_gold: the gold answer stands in the answer, and words beside it.
+        holds_gold: the gold answer is in the answer, and further words.
         digest: of the question and the answer without case and punctuation: equal answers have equal ones.
         rerun: the file says that this question was run again.
     """

@@ -1,4 +1,4 @@
-"""What the command lines share: exit statuses, one message for what a user can mend, the option that names runs.
+"""What the command lines share: exit statuses, one message for what a user can correct, the option that names runs.
 
 Every command starts by :func:`start`, and its ``main`` is an :func:`explains_errors`. What stops a command before that,
 while it is being imported, is for :mod:`eval`.

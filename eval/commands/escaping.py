@@ -1,6 +1,6 @@
 """Text that others wrote, made safe for where it is shown: terminal, Markdown, HTML, SVG, LaTeX, spreadsheet.
 
-Names, ids, categories, questions and replies come from data sets and models. Whatever stands in them must be read as
+Names, ids, categories, questions and replies come from data sets and models. Whatever is in them must be read as
 text: no command of a terminal, no markup of a page, no formula of a spreadsheet. Control characters, which none of
 these can show, are written out as hexadecimal escapes.
 """

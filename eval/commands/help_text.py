@@ -5,7 +5,7 @@ import re
 import shutil
 import textwrap
 
-#: Columns where the output is not a terminal, and those that a description needs beside its name.
+#: Columns where the output is not a terminal, and those that a description needs next to its name.
 _PIPE_WIDTH, _LEAST_TEXT = 100, 40
 
 
@@ -38,8 +38,8 @@ def _wrapped(line: str, width: int, indent: str) -> str:
     return textwrap.fill(line.strip(), width, initial_indent=own, subsequent_indent=own, break_on_hyphens=False)
 
 
-def beside(name: str, about: str, indent: str = "    ") -> str:
-    """A name with its description beside it, or below it where the window is too narrow for both.
+def side_by_side(name: str, about: str, indent: str = "    ") -> str:
+    """A name with its description next to it, or below it where the window is too narrow for both.
 
     Args:
         name: padded to the width of its column.

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Where the output is not a terminal, a stage is named if nothing was said for so long: logs of short commands stay short.
+#: Where the output is not a terminal, a stage is named if nothing was said for so long: logs of short commands stay
+#: short.
 _QUIET_SECONDS = 3.0
 
 

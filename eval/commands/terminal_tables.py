@@ -1,4 +1,4 @@
-"""Tables that stay readable in a narrow window: what does not fit beside goes below, no figure is ever cut."""
+"""Tables for narrow windows: columns that do not fit side by side go below, and no number is truncated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Column:
         heading: above it.
         cells: one for each row.
         align: ``left`` for texts.
-        together: it stands beside the column before it, in whatever table that is.
+        together: it is kept in the table of the column before it.
         style: of rich.
         styles: of each cell, where they differ.
     """

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from eval.commands.commands import described
-from eval.commands.help_text import beside, filled
+from eval.commands.help_text import filled, side_by_side
 from eval.config.choices import MEMORY, presets
 from eval.config.presets import CONF
 from memsys.errors import ConfigError
@@ -89,5 +89,5 @@ def _listed(choices: Iterable[str], name: str) -> str:
 
 def _described(choices: Mapping[str, str], name: str) -> str:
     width = max(map(len, choices), default=0)
-    lines = [beside(f"  {choice:<{width}}  ", about) for choice, about in choices.items()]
+    lines = [side_by_side(f"  {choice:<{width}}  ", about) for choice, about in choices.items()]
     return "\n".join((f"{name}=", *lines, ""))

@@ -4,8 +4,8 @@ Arguments after the runs: ``judge=NAME``, ``backbone=NAME`` and any ``KEY=VALUE`
 Without a run it grades the probe set alone; with ``--people N`` it grades N answers that people labelled and N that
 are wrong on purpose, and keeps the figures in ``results/audit/judge_presets.csv``; with ``--known N`` it does so with
 the gold answers of N questions of BEAM-100K, by their own rubrics and by others, and under ``judge.order=model`` with
-N events of its orders instead, beside themselves and beside others. Started again it goes on where it stopped; verdicts
-that are there cost nothing. Composes ``conf/judging.yaml``.
+N events of its orders instead, paired with themselves and with others. Started again it goes on where it stopped;
+verdicts that are there cost nothing. Composes ``conf/judging.yaml``.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 Within an answer a pair is asked of once the one before it is answered, as the authors do: an event that is found is
 not asked of again, and what follows it for the same line is not asked of at all. Answers are asked of at the same time.
-A line that stands in an answer twice is not asked of twice beside the same event, since its verdict would be the same.
+A line that an answer repeats is compared once with each event, since its verdict would be the same.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
-"""How well does a judge tell events apart? On events of BEAM's orders beside themselves and beside another chat's.
+"""Measure how well a judge tells equal events from different ones, on pairs of events of BEAM's orders.
 
-An event beside its own copy is the same, one beside an event of another chat is not. Both are as easy as they can be,
-so that a judge which fails here is of no use for aligning, and one that passes may still take a neighbouring event of
-the same chat for this one.
+An event paired with its own copy is the same, one paired with an event of another chat is not. Both are as easy as they
+can be, so that a judge which fails here is of no use for aligning, and one that passes may still take a neighbouring
+event of the same chat for this one.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from eval.metrics.ordering import ORDERED_ITEMS
 from memsys.errors import ConfigError
 from memsys.vocabulary import Sample
 
-#: Ends the id of an event beside one of another chat.
-_BESIDE_OTHER = ":beside_other"
+#: Suffix of the id of a pair with an event of another chat.
+_WITH_OTHER = ":beside_other"
 
 
 def measure_by_pairs(plan: JudgePlan, size: int) -> list[JudgeFigures]:
@@ -51,7 +51,7 @@ def measure_by_pairs(plan: JudgePlan, size: int) -> list[JudgeFigures]:
 
 
 def pairs_of_events(samples: Sequence[Sample], size: int) -> list[KnownAnswer]:
-    """Events of orders beside their own copy (right: the same) and beside one of another chat (wrong).
+    """Events of orders paired with their own copy (right: the same) and with one of another chat (wrong).
 
     Args:
         samples: chats with their questions.
@@ -69,12 +69,12 @@ def pairs_of_events(samples: Sequence[Sample], size: int) -> list[KnownAnswer]:
     known: list[KnownAnswer] = []
     for one, other in (found[place] for place in sorted(places[:size])):
         known.append(KnownAnswer(one, right=True))
-        known.append(KnownAnswer(replace(one, item_id=one.item_id + _BESIDE_OTHER, answer=other.gold), right=False))
+        known.append(KnownAnswer(replace(one, item_id=one.item_id + _WITH_OTHER, answer=other.gold), right=False))
     return known
 
 
 def _events(samples: Sequence[Sample]) -> list[JudgedItem]:
-    """Every event of every order beside its own copy."""
+    """Return a pair of every event of every order with its own copy."""
     return [
         JudgedItem(
             f"{question.question_id}:{place}", question.conversation_id, question.text, event, event, question.kind

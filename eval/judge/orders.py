@@ -1,7 +1,7 @@
 """Orders of events that a judge aligned: its verdicts on pairs of a line and an event, and the scores that follow.
 
 Source: github.com/mohammadtavakoli78/BEAM, ``align_with_llm`` and ``event_ordering_score`` in
-``src/evaluation/compute_metrics.py``. Verdicts stand in ``judgements/<judge>-<backbone>.order.jsonl``, a row each. What
+``src/evaluation/compute_metrics.py``. Verdicts are in ``judgements/<judge>-<backbone>.order.jsonl``, a row each. What
 was asked follows from the verdicts (:func:`eval.metrics.ordering.aligning`), so that scores need no model. An
 unreadable verdict is none of ``SAME``, as a reply without a "yes" is in the authors' code; it is counted, and a
 question all of whose verdicts are unreadable has no score.
@@ -59,7 +59,7 @@ class PairVerdict:
 
 @dataclass(frozen=True, slots=True)
 class OrderedAnswer:
-    """An answer's lines beside the events of its question's order."""
+    """An answer's lines and the events of its question's order."""
 
     question_id: str
     conversation_id: str
@@ -182,7 +182,7 @@ def _means(answer: OrderedAnswer, read: Sequence[ReadOrder]) -> Scores:
 
 
 def order_path(verdicts: Path) -> Path:
-    """File of the verdicts on pairs, beside that of a judge's other verdicts or of what made them."""
+    """File of the verdicts on pairs, next to that of a judge's other verdicts or of what made them."""
     return verdicts.with_name(f"{verdicts.stem}.order.jsonl")
 
 

@@ -1,8 +1,8 @@
 """How good is a judge on answers that people labelled, and on answers that are wrong on purpose?
 
 A judge of rubrics, which these answers lack, is measured on gold answers instead (:mod:`eval.judge.gold`).
-The figures are kept in one file by judge and backbone; they stand beside every column of that judge. Answers quote the
-data set and are not kept.
+The figures are kept in one file by judge and backbone; they are shown next to every column of that judge. Answers quote
+the data set and are not kept.
 """
 
 import asyncio
@@ -332,7 +332,7 @@ def corrected_share(raw: float, figures: JudgeFigures) -> float | None:
 
 
 def people_text(entry: Mapping[str, Json]) -> str:
-    """What stands beside a judge's column: its agreement with people, or that nobody measured it."""
+    """What is shown next to a judge's column: its agreement with people, or that nobody measured it."""
     known = figures_for(entry)
     people, purpose, gold = known.get(BY_PEOPLE), known.get(ON_PURPOSE), known.get(OF_GOLD)
     if gold is not None and gold.accuracy is not None and gold.one_verdict is not None:

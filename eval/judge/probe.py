@@ -93,7 +93,7 @@ def _complement(value: float | None) -> float | None:
 
 
 def probe_text(probe: Mapping[str, Json]) -> str:
-    """``probe 72.5 % right (always one verdict: 55.0)``: what stands beside every judge column.
+    """``probe 72.5 % right (always one verdict: 55.0)``: what is shown next to every judge column.
 
     Verdicts that were recorded with the answers come from a judge that nobody here could probe.
     """

@@ -1,4 +1,4 @@
-"""Verdicts beside a run: ``judgements/<judge>-<backbone>.jsonl``, one row per verdict, and what made them.
+"""Verdicts next to a run: ``judgements/<judge>-<backbone>.jsonl``, one row per verdict, and what made them.
 
 A column of scores, ``judge_<judge>_<backbone>``, is made of a complete set alone. A verdict that could not be read is
 null: it counts as unscored, never as wrong.
@@ -35,7 +35,8 @@ class AnswerVerdict:
     Attributes:
         question_id: what was judged.
         repeat: which of the judge's repetitions, from 0.
-        verdict: ``CORRECT``, ``WRONG``, of a rubric's item ``PARTIAL`` too, or ``None`` when the reply was not a verdict.
+        verdict: ``CORRECT``, ``WRONG``, of a rubric's item ``PARTIAL`` too, or ``None`` when the reply was not a
+            verdict.
         reason: the judge's sentence, empty where none was asked for; the raw reply where it was not a verdict.
         input_sha256: of question, reference and answer as the judge saw them.
         item: which item of the question's rubric, from 0.
@@ -57,7 +58,7 @@ class AnswerVerdict:
 class StoredVerdicts:
     """A complete set of verdicts on one run.
 
-    ``meta`` is the file beside them (identity, probe, counts); ``orders`` are those that the judge aligned, where it
+    ``meta`` is the file next to them (identity, probe, counts); ``orders`` are those that the judge aligned, where it
     did.
     """
 

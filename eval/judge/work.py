@@ -44,7 +44,7 @@ from memsys.vocabulary import Json
 #: Settings of a judge that cannot change a verdict: more repeats add to those there are, and so do orders, which
 #: have an identity of their own.
 _NOT_IDENTITY = ("repeats", "order", "order_role")
-#: What stands beside the identity of orders: how far they are.
+#: Key of the progress of orders, next to their identity.
 _NOT_ORDER_IDENTITY = ("status", "repeats")
 
 
@@ -178,7 +178,7 @@ def judge_run(plan: JudgePlan, run_dir: Path, probe: Mapping[str, Json]) -> None
     Args:
         plan: what judges.
         run_dir: a complete run.
-        probe: how the judge did on the probe set; kept beside the verdicts.
+        probe: how the judge did on the probe set; kept next to the verdicts.
 
     Raises:
         BackboneError: the backbone failed; verdicts until then are kept and the same command goes on.

@@ -29,7 +29,7 @@ KINDS: Mapping[int, str] = {
     38: question_types.PREFERENCE,
     40: question_types.TEMPORAL,
 }
-#: Name of a category -> field of its gold answer. Following an instruction or a preference has none: what stands in
+#: Name of a category -> field of its gold answer. Following an instruction or a preference has none: what is in
 #: ``expected_compliance`` describes an answer.
 _ANSWER_FIELDS: Mapping[str, str] = {
     "abstention": "ideal_response",

@@ -72,7 +72,7 @@ def read_custom(
     questions, question_faults, questions_sha256 = _shaped(folder / QUESTIONS, "question", questions_needed)
     if not turns and not turn_faults:
         raise DataError(f"{TURNS}: holds no turn; write one a line, as in datasets/custom/sample/{TURNS}")
-    # What a question names may stand in a line of turns that cannot be used: that comes first.
+    # What a question names may be in a line of turns that cannot be used: that comes first.
     checked = _question_problems(questions, None if turn_faults else turns)
     _refuse([*turn_faults, *_turn_problems(turns), *question_faults, *checked])
     by_conversation = _grouped(turns)

@@ -150,7 +150,7 @@ def _check_order(context: JsonNode, numbers: Sequence[int]) -> None:
         raise context.error("holds no numbered fact")
     falling = next((late for early, late in pairwise(numbers) if late <= early), None)
     if falling is not None:
-        raise context.error(f"fact {falling} stands after one with the same or a higher number")
+        raise context.error(f"fact {falling} follows one with the same or a higher number")
 
 
 def _questions(

@@ -120,7 +120,7 @@ class FactBase:
         return Derived((), (), "gold_overruled") if old else _NOTHING
 
     def _named(self, question: str) -> list[str]:
-        """Subjects whose names stand in a question, without those that are a part of another one's name."""
+        """Subjects whose names are in a question, without those that are a part of another one's name."""
         found = [
             name for name in self._about if name in question and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question)
         ]

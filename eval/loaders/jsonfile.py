@@ -138,7 +138,7 @@ def json_values(path: Path, content: bytes) -> list[JsonNode]:
 
 
 def is_json_lines(text: str) -> bool:
-    """Return whether the first line is a whole value and another line stands below it, whatever the file's ending."""
+    """Return whether the first line is a whole value and another line is below it, whatever the file's ending."""
     first, _, rest = text.lstrip().partition("\n")
     try:
         json.loads(first)
@@ -297,7 +297,7 @@ def _half_pair(value: Json) -> str:
 
 
 def literal(text: str) -> Json:
-    """Read a value that stands in a text, as Python or JSON writes it.
+    """Read a value that is in a text, as Python or JSON writes it.
 
     Returns:
         The JSON value: tuples are arrays, keys are strings. ``None`` where the text is none, or one that no file can

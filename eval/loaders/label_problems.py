@@ -1,4 +1,4 @@
-"""Questions whose gold is in doubt. Loaders mark them, scoring keeps the mark, and means without them stand beside.
+"""Questions whose gold is in doubt. Loaders mark them, scoring keeps the mark, and tables also show means without them.
 
 LoCoMo's come from an audit of its labels (:mod:`eval.loaders.locomo_labels`), PerLTQA's from a check whether the memory
 that a question names still holds the answer (:func:`eval.loaders.perltqa_questions.support`).

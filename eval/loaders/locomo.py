@@ -44,7 +44,7 @@ LOCOMO = DatasetInfo(
     floor_preset="locomo",
     note_meanings={
         "label_problems": "questions whose published label an audit found wrong, by kind",
-        "adversarial_with_answer": "category 5 with a true answer beside the false one",
+        "adversarial_with_answer": "category 5 with a true answer next to the false one",
         "adversarial_without_answer": "category 5 with the false answer alone",
         "dates_without_session": "dates of sessions that do not exist",
         "empty_sessions": "sessions without a turn",

@@ -16,7 +16,7 @@ COUNTS: Mapping[str, str] = {
     "questions_without_evidence": "left out of evidence metrics",
 }
 
-#: Key of ``LoadedData.notes`` -> meaning, for keys that all loaders have; each loader declares its own beside these.
+#: Key of ``LoadedData.notes`` -> meaning, for keys that all loaders have; each loader declares its own next to these.
 NOTES: Mapping[str, str] = {
     "pinned": "the checksum is that of the published file",
     "sample": "the project's own small sample, not the data set",

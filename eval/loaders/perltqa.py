@@ -52,7 +52,7 @@ PERLTQA = DatasetInfo(
         "lines_without_speaker": "dialogue lines joined to the line before",
         "sections_from_text": "relationships stored as the text of a Python dict; parsed",
         "sections_unreadable": "relationships stored as text that cannot be parsed; left out",
-        "undated_events": "events whose time names no year; put beside their siblings",
+        "undated_events": "events whose time names no year; put next to their siblings",
         "undated_dialogue_blocks": "dialogues whose time names no year; likewise",
         "unreadable_references": "references that are no list and no id",
         "unresolved_references": "references to memories that are not there",
@@ -72,7 +72,7 @@ class PerltqaConfig(Selection):
         sources: what is ingested; ``profile_description`` restates the profile and is off by default.
         per_section: questions drawn from each section of each character; ``None`` takes all.
         min_support: questions whose answer the memory they name holds to a smaller share are marked as doubtful, so
-            that means without them stand beside; none is left out. See
+            so that tables also show means without them; none is left out. See
             :func:`eval.loaders.perltqa_questions.support`.
         seed: of that draw.
     """

@@ -1,7 +1,7 @@
 """PerLTQA's memory file: one character's profile, relationships, events and dialogues, made into a conversation.
 
 Order: the profile, one turn a field; the relationships; then events and dialogues by time. A dialogue is one session
-per time stamp, a turn per line. What has no readable date stands where its nearest dated sibling stands.
+per time stamp, a turn per line. What has no readable date is put where its nearest dated sibling is.
 """
 
 import re
@@ -21,7 +21,7 @@ Source = Literal["profile", "profile_description", "relationships", "events", "d
 NARRATOR = "narrator"
 _BEGINNING: Moment = (0, 0, 0, 0, 0)
 _LONGEST_NAME = 40
-#: Between speaker and text: a colon and a blank or, beside a character that is not ASCII, a colon alone.
+#: Between speaker and text: a colon and a blank or, adjacent to a character that is not ASCII, a colon alone.
 _SPEAKER_END = re.compile(r": |：|(?<=[^\x00-\x7f]):|:(?=[^\x00-\x7f])")
 #: Marks that no name has.
 _SENTENCE = re.compile("[?!？！。，]")

@@ -58,7 +58,7 @@ def _groups(node: JsonNode, section: str) -> list[tuple[str, JsonNode]]:
     """Questions of a section by memory id.
 
     Raises:
-        DataError: the section, or a memory id in it, stands there twice: two questions would have one id.
+        DataError: the section, or a memory id in it, is there twice: two questions would have one id.
     """
     names = dict.fromkeys((section, section.replace("_", " ")))
     found = [part for part in map(node.find, names) if part is not None]

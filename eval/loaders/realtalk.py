@@ -1,7 +1,7 @@
 """REALTALK (Lee et al., 2025): ten real chats of 21 days between two people each, with 728 questions.
 
 Source: github.com/danny911kr/REALTALK, ``data/Chat_*.json``. Made by LoCoMo's authors, with files like LoCoMo's; what
-differs, and what is irregular, stands in ``datasets/realtalk/README.md`` and is counted in ``LoadedData.notes``.
+differs, and what is irregular, is in ``datasets/realtalk/README.md`` and is counted in ``LoadedData.notes``.
 """
 
 import re

@@ -17,7 +17,7 @@ from memsys.counting import repeated
 from memsys.errors import DataError, quoted
 
 _LINES, _TABLES = (".jsonl", ".ndjson"), {".csv": ",", ".tsv": "\t"}
-#: What programs separate columns by, and its name in a message; Excel writes `;` where a comma stands in numbers.
+#: What programs separate columns by, and its name in a message; Excel writes `;` where a comma is in numbers.
 _SEPARATORS = {",": "`,`", ";": "`;`", "\t": "a tab", "|": "`|`"}
 _KNOWN = (".json", *_LINES, *_TABLES)
 #: Half of a surrogate pair as JSON can write it.
@@ -112,8 +112,8 @@ def _parsed(text: str, path: Path, line: int = 0) -> Any:
     """Parse a file's text, or one line of it, counted from 1; ``NaN``, which programs write for no value, is none.
 
     Raises:
-        DataError: it is not JSON, has a key twice, or holds half of a surrogate pair (a reply that was cut in the middle
-            of an emoji), which no file of a run can hold.
+        DataError: it is not JSON, has a key twice, or holds half of a surrogate pair (a reply that was cut in the
+            middle of an emoji), which no file of a run can hold.
     """
     where = f"{path}:{line}" if line else str(path)
     try:

@@ -85,10 +85,10 @@ def chosen_option(prediction: str, options: Sequence[str]) -> str:
 
 
 def is_trapped(prediction: str, false_answer: str) -> bool:
-    """Whether the reply gives category 5's false answer: its words stand in the reply, which does not abstain.
+    """Whether the reply gives category 5's false answer: its words are in the reply, which does not abstain.
 
-    Our own reading (SQuAD normalisation; characters where no space separates words), beside the F1 against the false
-    answer that A-Mem and CLAG print.
+    Our own reading (SQuAD normalisation; characters where no space separates words), in addition to the F1 against the
+    false answer that A-Mem and CLAG print.
     """
     split = parts if has_joined_words(false_answer) else squad_tokens
     false_words = split(false_answer)

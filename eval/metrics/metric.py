@@ -22,7 +22,7 @@ References = Literal["joined", "max"]
 #: What a definition takes for words: what spaces separate; runs of ``\w``, which has no combining marks; runs of a-z
 #: and digits; words of any script, see :mod:`eval.metrics.mixed`. Empty: it splits nothing.
 Words = Literal["", "spaces", "word_characters", "latin", "any_script"]
-#: What a share may lie beside 0 and 1 by rounding.
+#: Tolerance by which rounding may put a share outside 0 to 1.
 _ROUNDING = 1e-9
 
 

@@ -1,4 +1,4 @@
-"""F1, BLEU-1, ROUGE-L and METEOR for text in any script, beside the published definitions.
+"""F1, BLEU-1, ROUGE-L and METEOR for text in any script, next to the published definitions.
 
 Their tokens are those of mixed segmentation (CMRC 2018, MLQA): characters of scripts without spaces and of Korean, as
 in KorQuAD's F1, words elsewhere; NFKC, small letters, no punctuation, no optional vowel points (:mod:`memsys.scripts`).

@@ -71,10 +71,10 @@ def em_squad(prediction: str, reference: str) -> float:
 
 
 def substring_em(prediction: str, reference: str) -> float:
-    """1 where the reference stands in the prediction, both normalised as SQuAD does (MemoryAgentBench).
+    """1 where the reference is in the prediction, both normalised as SQuAD does (MemoryAgentBench).
 
-    Letters count, not words: ``art`` stands in ``party``. A reference of which nothing is left (``A``, ``?``) stands in
-    no prediction; in MemoryAgentBench's code it stands in each.
+    Letters count, not words: ``art`` is in ``party``. A reference of which nothing is left (``A``, ``?``) is in
+    no prediction; in MemoryAgentBench's code it is in each.
     """
     expected = " ".join(squad_tokens(reference))
     return float(bool(expected) and expected in " ".join(squad_tokens(prediction)))

@@ -100,7 +100,7 @@ _EVIDENCE_LABELS = {"e_f1": "E-F1", "recall@5": "R@5", "recall@10": "R@10", "ndc
 
 #: Those whose definition is not the one of their paper, or needs a word.
 _OWN_SOURCES = {
-    "recall@10": f"{_CLAG}; an upper bound that grows with the turns in a memory, beside recall_turns@10",
+    "recall@10": f"{_CLAG}; an upper bound that grows with the turns in a memory, next to recall_turns@10",
     "ndcg@10": "standard nDCG, not CLAG's reading: a memory gains once if it is the first with some gold turn, the "
     "ideal once for each gold turn, so that one with several cannot reach 100",
     "ndcg@10_clipped": "standard nDCG, every memory with gold gains, cut at 100",
@@ -251,7 +251,7 @@ def is_share(name: str) -> bool:
 
 
 def higher_is_better(name: str) -> bool:
-    """Whether more of a score is better; so for whatever is not a metric of the registry but the share that is fooled."""
+    """Return whether a higher score is better; true for unregistered scores but the share of fooled answers."""
     return METRICS[name].higher_is_better if name in METRICS else name != "trapped"
 
 

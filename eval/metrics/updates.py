@@ -1,8 +1,8 @@
 """Update metrics of one question, by lineage: is what holds last remembered, and what it overruled forgotten?
 
-For questions whose reference names overruled turns (:data:`memsys.vocabulary.OVERRULED`) beside its evidence, which are
-the newest ones; what else of the conversation is overruled, the run says (:func:`eval.runs.stored.load_updates`). Ours;
-MemoryAgentBench scores answers alone.
+For questions whose reference names overruled turns (:data:`memsys.vocabulary.OVERRULED`) in addition to its evidence,
+which are the newest ones; what else of the conversation is overruled, the run says
+(:func:`eval.runs.stored.load_updates`). Ours; MemoryAgentBench scores answers alone.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from eval.metrics.evidence import DEPTH
 
-#: Name of the figure of the context, as far as it is known what stands there.
+#: Name of the figure of the context, as far as it is known what is there.
 IN_CONTEXT = "newest_in_context"
 
 

@@ -1,4 +1,4 @@
-"""Messages of MemGPT's queue as prompts show them: how many tokens they count, and what they say in either wording."""
+"""Messages of MemGPT's queue as prompts show them: their tokens, and their content in either prompt set."""
 
 import json
 import re

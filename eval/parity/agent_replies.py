@@ -11,7 +11,7 @@ _PAGES: tuple[Json, ...] = (0, 0, 0, 1, "1", None, "none", 1.0, -1, "first", [0]
 #: Days of LoCoMo, and what is not a day.
 _DAYS = ("2022-01-01", "2023-01-20", "2023-05-08", "2023-07-01", "2023-12-31", "2024-03-01")
 _NO_DAYS = ("8 May 2023", "2023-13-01", "", 2023)
-#: Shorter words stand in the events and warnings of either side, which are worded differently, and so do these.
+#: Shorter words are in the events and warnings of either side, which are worded differently, and so do these.
 _SHORTEST = 7
 _OF_EVENTS = frozenset(
     ("activated", "automated", "bootup", "calling", "complete", "constraints", "control", "conversation", "following",

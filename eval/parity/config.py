@@ -18,7 +18,7 @@ from memsys.prompt_packs.sources import SourceFile
 
 FOLDER = Path(__file__).parent / "released"
 BACKBONE = Path(__file__).parent / "backbone.yaml"
-#: How tokens are counted: words, or what messages of MemGPT's queue say in either wording.
+#: How tokens are counted: words, or what messages of MemGPT's queue say in either prompt set.
 TOKENS: Mapping[str, Callable[[str], int]] = {"words": word_tokens, "messages": message_tokens}
 
 

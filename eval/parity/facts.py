@@ -1,4 +1,4 @@
-"""What a text says apart from its wording: which known texts stand in it, which marks, which clusters, which notes.
+"""What a text says apart from its wording: which known texts are in it, which marks, which clusters, which notes.
 
 Two prompts that show the same things in other words have the same facts. The deterministic backbone replies to facts
 alone, so that both sides get the same reply wherever they show the same things.
@@ -27,7 +27,7 @@ class Facts:
     """What a text shows.
 
     Attributes:
-        texts: numbers of the known texts that stand in it, in the order of their places.
+        texts: numbers of the known texts that are in it, in the order of their places.
         marks: in the order of the alphabet, repeated ones too: the order of a list of tags is layout.
         clusters: ids of the clusters that it lists, in order.
         notes: numbers of the notes that it lists, in order.

@@ -55,7 +55,7 @@ class ReleasedSetting:
             sources: texts of the released files by module.
 
         Raises:
-            DataError: the code is not there, or stands there with several values.
+            DataError: the code is not there, or is there with several values.
         """
         value = self.value if self.of else self._found(sources)
         return self.means[value] if self.means and value in self.means else value

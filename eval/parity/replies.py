@@ -278,7 +278,7 @@ def read_request(body: Mapping[str, Any], phrases: Phrases | None = None) -> Req
 
 
 def _role_of(text: str, phrases: Phrases) -> str:
-    """The first role of which a phrase stands in a text; empty for none."""
+    """The first role of which a phrase is in a text; empty for none."""
     return next((role for role, known in phrases.items() if any(phrase in text for phrase in known)), "")
 
 

@@ -136,7 +136,7 @@ def _lines(value: Any) -> list[str]:
 
 
 def write_calls(calls: Sequence[RecordedCall], path: Path) -> None:
-    """Write a side's calls in the order they were made, one row each; for reading beside the report."""
+    """Write a side's calls in the order they were made, one row each; for reading next to the report."""
     rows = [{"role": call.request.role, **asdict(call.request), "reply": call.reply} for call in calls]
     write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8", "replace"))
 

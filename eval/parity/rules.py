@@ -12,7 +12,7 @@ from eval.parity.facts import MARK
 from memsys.dates import parse_date
 from memsys.errors import ConfigError
 
-#: Words that stand before the fields of a note or a cluster, on either side.
+#: Words that precede the fields of a note or a cluster, on either side.
 LABELS = frozenset(
     ("cluster_id", "id", "size", "summary", "cluster_tags", "tags", "representative_memories", "example", "content",
      "context", "query", "user")
@@ -24,7 +24,7 @@ DESCRIPTIONS = frozenset(
 )  # fmt: skip
 #: Words of the headings above lists of memories, on either side.
 HEADINGS = frozenset(("memories", "for", "user", "of"))
-#: Lines that stand above lists, in small letters.
+#: Lines that are above lists, in small letters.
 LINES = frozenset(("original messages:", "(none)"))
 #: Lines of lists of pages: an abstract under its number, a page with the tool that found it and its number.
 _PAGE_LINE = re.compile(r"^(?:Page \d+: .*|\d+\. \[\w+\]\(\d+\) .*)$", flags=re.MULTILINE)
@@ -32,14 +32,14 @@ _PAGE_LINE = re.compile(r"^(?:Page \d+: .*|\d+\. \[\w+\]\(\d+\) .*)$", flags=re.
 _TOLD_LINE = re.compile(rf"^(?:=== .*|[^:\n]+ \(D\d+:\d+\): .*|.*{MARK.pattern}.*)$", flags=re.MULTILINE)
 #: The question in a prompt of ours.
 _QUESTION = re.compile(r"^Question: (.*)$", flags=re.MULTILINE)
-#: What stands around the lines of MemoryOS's context: bullets, brackets, and when a fact was said.
+#: What is around the lines of MemoryOS's context: bullets, brackets, and when a fact was said.
 _AROUND = re.compile(r"^(?:\[|\(about: |(?:- )+)|(?: \(said on [^)]*\)|\]|\))$")
 #: Headings above what is known of a speaker, in MemoryOS's context.
 _ABOUT = re.compile(r"^(?:Facts about|Profile of) (.*):$", re.MULTILINE)
 _OF_A_PAGE = re.compile(r"\bUser: .*? Assiant: ", re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 _WORD = re.compile(r"\w+")
-#: A time in brackets; where a line begins with one, what stands before it in them, and a message's number after it.
+#: A time in brackets; where a line begins with one, what precedes it in them, and a message's number after it.
 _TIME = re.compile(r"\[([^\]\n]*)\] ?")
 _STAMP = re.compile(r"^\[(?P<before>Memory recorded on: )?(?P<time>[^\]\n]*)\](?: (?P<number>\d+)\.)?")
 #: A heading above the memories of a speaker.
@@ -91,7 +91,7 @@ def theirs_of_a_page(place: str, ours: Any, theirs: Any) -> bool:
 
 
 def lines_shown(place: str, ours: Any, theirs: Any) -> bool:
-    """Ours has lines besides headings, each stands in theirs, and both show the same of what the backbone wrote.
+    """Ours has lines besides headings, each is in theirs, and both show the same of what the backbone wrote.
 
     Lines are compared without their bullet and brackets and when a fact was said.
     """
@@ -147,7 +147,7 @@ def _stamped(text: str, *, numbers: bool = True) -> list[str]:
 
 
 def _day(found: re.Match[str], numbers: bool) -> str:
-    """The stamp of a line by its day; as it stands where that cannot be read."""
+    """The stamp of a line by its day; as it is where that cannot be read."""
     moment, weekday = parse_date(found["time"]), found["time"].rpartition(",")[2].strip()
     if moment is None:
         return found[0]

@@ -35,7 +35,7 @@ def tied_questions(endpoint: ParityEndpoint, ours: SideResult, theirs: SideResul
 
 
 def tied_neighbours(endpoint: ParityEndpoint, ours: SideResult, theirs: SideResult) -> set[str]:
-    """Find the facts whose nearest ones stand in another order, and only where they are equally near to the fact.
+    """Find the facts whose nearest ones are in another order, and only where they are equally near to the fact.
 
     Returns:
         Places in the memory, such as ``facts.3.nearest``.

@@ -220,7 +220,7 @@ async def _drive(plan: Plan, data: LoadedData, directory: RunDirectory, record: 
     totals = run_totals(data.samples, directory, plan.mode)
     try:
         with make_progress(plan.progress, totals, driven.shown) as progress:
-            outcome = await _run_beside_loading(plan, data, directory, driven, progress)
+            outcome = await _run_while_loading(plan, data, directory, driven, progress)
     except BaseException:
         record.status, record.finished = "interrupted", now()
         if problem := _problem(sys.exception(), directory.path):
@@ -245,14 +245,14 @@ def _problem(error: BaseException | None, folder: Path) -> str:
 
 
 def _found(error: BaseException | None, *kinds: type[MemsysError]) -> BaseException | None:
-    """The first error of some kinds, which stands alone or in a group of errors; ``None`` where there is none."""
+    """The first error of some kinds, which is alone or in a group of errors; ``None`` where there is none."""
     if isinstance(error, BaseExceptionGroup):
         group = error.subgroup(kinds)
         error = error if group is None else first_error(group)
     return error if isinstance(error, kinds) else None
 
 
-async def _run_beside_loading(
+async def _run_while_loading(
     plan: Plan,
     data: LoadedData,
     directory: RunDirectory,

@@ -1,4 +1,4 @@
-"""Loading a run's models beside each other, and what that took."""
+"""Loading a run's models side by side, and what that took."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""The models of a run: backbones and embedder, loaded beside each other."""
+"""The models of a run: backbones and embedder, loaded side by side."""
 
 import asyncio
 from collections.abc import Callable
@@ -29,7 +29,7 @@ _SPECIAL_PIECES = 2
 async def load_models(
     plan: Plan, directory: RunDirectory, stack: AsyncExitStack, loading: Loading, meters: RunMeters | None = None
 ) -> "tuple[Backbones | None, Future[float] | None]":
-    """Load backbone and embedder beside each other; returns when the backbone is there.
+    """Load backbone and embedder side by side; returns when the backbone is there.
 
     A memory whose first calls need no vector then has its first reply while the embedder's model is still loading. In
     latency mode both are waited for: what is timed one at a time is timed on a quiet machine. ``meters``: what may be

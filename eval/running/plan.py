@@ -73,7 +73,7 @@ class Plan:
 
 
 def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
-    """Check the plain settings and put them beside the parts.
+    """Check the plain settings and put them next to the parts.
 
     Raises:
         ConfigError: a choice that does not exist.
@@ -217,7 +217,7 @@ def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
     """The settings that can change an answer, with the checksum of the data in place of its path."""
     kept = {key: value for key, value in plan.settings.items() if key not in NOT_IDENTITY}
     if not wants_authors(plan.settings):
-        kept.pop("prompts", None)  # our wording is what runs had before there was a choice
+        kept.pop("prompts", None)  # runs had our prompts before there was a choice
     kept["memory"] = without_former_constants(kept["memory"])
     kept["dataset"] = without(_by_number(kept["dataset"], plan), ("path", "data_dir", "file"))
     kept["embedder"] = without(kept["embedder"], sorted(getattr(plan.embedder, "RUNTIME_FIELDS", ())))

@@ -124,7 +124,7 @@ class RunProgress:
         return traffic_note(self.shown.traffic(), self.shown.clock() - self.begun)
 
     def show(self) -> None:
-        """Show the counts as they stand."""
+        """Show the counts as they are."""
 
 
 class TerminalProgress(RunProgress):

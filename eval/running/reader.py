@@ -65,7 +65,7 @@ class ReaderConfig:
             counts as failing, and whether it is asked again, the roles' ``reading`` and ``malformed_retries`` say);
             ``text`` takes the first line of the reply, ``whole`` all of it without white space around it;
             ``whole_or_json`` does too, but of a reply that is one JSON object (code fences aside) takes its ``answer``.
-        adversarial_options: offer the false answer of adversarial questions beside the abstention; off asks plainly.
+        adversarial_options: offer the false answer of adversarial questions next to the abstention; off asks plainly.
         option_style: ``named`` shows the texts, ``lettered`` shows (a) and (b) and maps a reply that is only a
             letter back (:func:`eval.metrics.locomo.chosen_option`).
         abstention: wording of the abstaining option.
@@ -175,7 +175,7 @@ class Answer:
 
 
 def own_answer(text: str) -> Answer:
-    """What is recorded where the memory answered itself: its calls stand in the ledger under ``retrieve``."""
+    """What is recorded where the memory answered itself: its calls are in the ledger under ``retrieve``."""
     return Answer(prediction=text, raw=text, malformed=False, options=(), prompt_tokens=0, completion_tokens=0)
 
 

@@ -1,4 +1,4 @@
-"""Calls that answer nothing: their share is looked at early, said with the setting that mends it, and ends the run."""
+"""Unanswered calls: their share is checked early, reported with the setting that corrects it, and ends the run."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from memsys.llm.ledger import CallRecord
 from memsys.llm.outcomes import is_cut
 from memsys.settings import check_minimum
 
-#: What a call that answers nothing is counted as, with the settings that mend it.
+#: Outcome of an unanswered call -> the settings that correct it.
 _ADVICE = {
     "empty, cut at their limit of tokens": (
         "the model may have thought until it met the limit: raise {role}.max_tokens, switch thinking off "

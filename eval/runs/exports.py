@@ -96,7 +96,7 @@ def read_export(path: Path) -> ExportedRun:
 
 
 def write_export(path: Path, run: ExportedRun) -> None:
-    """Write an exported run beside the others of its folder; one of its name is replaced.
+    """Write an exported run next to the others of its folder; one of its name is replaced.
 
     Raises:
         RunDirectoryError: the disk is full, or a file of the folder is damaged.

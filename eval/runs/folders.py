@@ -41,7 +41,7 @@ def holds_texts(folder: Path) -> bool:
 def runs_first(folders: Iterable[Path]) -> list[Path]:
     """Runs before exported summaries, otherwise in the order given.
 
-    What was scored or judged since a run was exported does not stand in its export.
+    What was scored or judged since a run was exported is not in its export.
     """
     return sorted(folders, key=lambda folder: not holds_texts(folder))
 

@@ -13,7 +13,7 @@ from memsys.assets.paths import ROOT
 
 #: Folders of many systems, in which a system is a package, or a module with files of the same name.
 _SHARED = (ROOT / "memsys", ROOT / "baselines")
-#: Modules, prompts, texts that stand in YAML files, and the versions of a package's environment.
+#: Modules, prompts, texts that are in YAML files, and the versions of a package's environment.
 _SUFFIXES = (".py", ".txt", ".yaml", ".lock")
 #: Files that say something about a system and do nothing in it.
 _ABOUT = ("departures.yaml", "entries.yaml", "expectations.yaml")
@@ -23,10 +23,10 @@ def memory_code(config: object) -> str | None:
     """Return the sha256 of a system's own files, those of a gate's host with it; ``None`` where it has none.
 
     What several systems share (clients, indexes, prompts of facts and episodes) is not among them. Of a plug-in it is
-    all modules, and the prompts beside the system's.
+    all modules, and the prompts next to the system's.
 
     Args:
-        config: the memory's settings, whose class stands in the system's module.
+        config: the memory's settings, whose class is in the system's module.
     """
     digest = hashlib.sha256()
     for part in filter(None, (config, getattr(config, "host", None))):

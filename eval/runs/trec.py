@@ -1,7 +1,7 @@
 """A run's evidence as TREC files, which retrieval tools read: a ranking of turns per question, and the gold turns.
 
 ``qrels``: ``question 0 turn 1``, a line per gold turn. ``run``: ``question Q0 turn rank score tag``. A memory may
-come from several turns: they stand one after the other at its place, each turn once. So a tool's recall at ten is
+come from several turns: they are one after the other at its place, each turn once. So a tool's recall at ten is
 ``recall_turns@10`` of a run, over the first ten turns; its ``recall@10`` counts the first ten memories. Tools order by
 the score, so it falls by one from rank to rank; it is not the system's own. White space in ids, which separates the
 columns, is written as in an URL (``%20``).

@@ -120,8 +120,8 @@ def combine(means: Sequence[Mean], weighting: Weighting) -> Mean:
 def score_name(metric: str, kind: str, adversarial: Adversarial) -> str:
     """Name the score that stands for a metric in questions of a kind.
 
-    It is abstention in adversarial questions whose right answer is to abstain. What was retrieved is not an abstention, a
-    judge's verdict stays what it is, and so does what is not a score of an answer: latencies and sizes.
+    It is abstention in adversarial questions whose right answer is to abstain. What was retrieved is not an abstention,
+    a judge's verdict stays what it is, and so does what is not a score of an answer: latencies and sizes.
     """
     if kind != ADVERSARIAL or adversarial != "abstain" or metric not in METRICS:
         return metric

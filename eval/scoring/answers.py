@@ -91,7 +91,7 @@ def in_known_words(reply: str, options: Sequence[str], false_answer: str | None)
 
     Args:
         reply: as it was given.
-        options: what was offered: the abstention beside the false answer; empty where nothing was.
+        options: what was offered: the abstention next to the false answer; empty where nothing was.
         false_answer: of the question; ``None`` where it has none.
     """
     if false_answer is None:

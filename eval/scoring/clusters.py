@@ -68,7 +68,7 @@ def standard_error(scores: MetricScores, mean: MeanRule = MICRO) -> StandardErro
     """Linearised standard error of a mean over conversations (over questions with one conversation).
 
     Returns:
-        ``None`` with fewer than two units, and where a category that the mean weighs by itself stands in one unit
+        ``None`` with fewer than two units, and where a category that the mean weighs by itself occurs in one unit
         alone: nothing then tells how others differ in it, and its share of the error would be 0.
     """
     _, units = resampling_units(scores.conversations)

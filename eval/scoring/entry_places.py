@@ -1,9 +1,9 @@
-"""Where the snapshots of a memory system keep its entries: ``entries.yaml`` beside the system's code.
+"""Where the snapshots of a memory system keep its entries: ``entries.yaml`` next to the system's code.
 
 An entry is what the memory's search can return, or what its context is made of: a note, a fact, an episode, a page.
 The file names each kind of entry with the keys that lead to it in the system's state (``*``: every element of a list
 or mapping) and the fields that hold its text, the main one first. Fields that are one text only together (the two ends
-of a relation and what joins them) stand in a list of their own.
+of a relation and what joins them) are in a list of their own.
 """
 
 from collections.abc import Iterator, Mapping
@@ -91,7 +91,7 @@ def _keys(text: str) -> KeyPath:
 
 
 def reach(node: Any, keys: KeyPath) -> Iterator[Any]:
-    """Yield what stands at the end of some keys; nothing where a key is missing."""
+    """Yield what is at the end of some keys; nothing where a key is missing."""
     if not keys:
         yield node
         return

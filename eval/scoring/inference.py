@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 UnitKind = Literal["conversation", "question"]
 
-#: Stands beside every range over the questions of one conversation, in tables and figures.
+#: Mark of every range over the questions of one conversation, in tables and figures.
 BY_QUESTION = "‡"
 ONE_CONVERSATION = (
     f"{BY_QUESTION} only one conversation: a range over its questions, which is no interval for other conversations"

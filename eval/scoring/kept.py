@@ -70,7 +70,7 @@ def kept_scores(
         inputs: checksums of what is scored now; scores of other answers are not kept.
         made: metrics that are scored now.
         config: what they are scored with.
-        models: fingerprints of the models that ran now. Scores by a former model are not kept beside scores by
+        models: fingerprints of the models that ran now. Scores by a former model are not kept next to scores by
             another: ``scores_meta.json`` can name one.
 
     Returns:

@@ -10,7 +10,7 @@ from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.answers import gold_answers, references_of
 from eval.scoring.rows import Scores, ScoringConfig
 
-#: Beside the fingerprints: texts of which BERTScore's model read only the beginning.
+#: Next to the fingerprints: texts of which BERTScore's model read only the beginning.
 BERTSCORE_CUT = "bertscore_cut"
 
 
@@ -25,7 +25,7 @@ def neural_scores(
         config: names the models.
 
     Returns:
-        Scores by question id, and fingerprints of the models that ran; beside them :data:`BERTSCORE_CUT`, where there
+        Scores by question id, and fingerprints of the models that ran; next to them :data:`BERTSCORE_CUT`, where there
         are such texts.
 
     Raises:

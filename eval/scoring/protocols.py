@@ -77,7 +77,7 @@ class Protocol(Averaging):
             find_metric(metric, f"protocol.{key}={metric}: ")
 
     def place(self, kind: str) -> int:
-        """Where a kind stands in a table; kinds without a label come last."""
+        """Return the position of a category in a table; categories without a label come last."""
         return list(self.labels).index(kind) if kind in self.labels else len(self.labels)
 
     def label(self, kind: str) -> str:

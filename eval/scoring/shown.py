@@ -7,7 +7,7 @@ from eval.runs.records import HitRecord, RetrievalRecord
 #: Numbers of a trace that count what a limit kept out of the context. A system that counts more than its hits there
 #: (linked notes, a portrait) does so under the same name.
 LEFT_OUT = ("dropped", "dropped_lines", "left_out", "pages_cut")
-#: Size of the memories in a context, in characters, beside ``hit_chars``, that of all that was retrieved.
+#: Size of the memories in a context, in characters, next to ``hit_chars``, that of all that was retrieved.
 SHOWN_CHARS = "shown_chars"
 
 

@@ -1,6 +1,6 @@
 """What the memories of a run store, counted from their snapshots: entries, texts, repetitions, overruled entries.
 
-Numbers alone, no text: they stand in ``summary.json`` under ``storage`` and are exported with it.
+Numbers alone, no text: they are in ``summary.json`` under ``storage`` and are exported with it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

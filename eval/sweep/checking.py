@@ -42,7 +42,7 @@ class RoleCheck:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRuns:
-    """What could be held against plans.
+    """Runs that could be compared with plans.
 
     Attributes:
         rows: one per role of every run checked.

@@ -1,7 +1,7 @@
 """Tickets: what a cell's job says of itself, from its first line on, in a file of its own.
 
-``<runs_dir>/<experiment>/.cells/<key>.json`` is written by the job and touched while it lives; ``<key>.job`` beside it
-by the launcher, with the number of the batch job and its log. What the run has done stands in its own directory; the
+``<runs_dir>/<experiment>/.cells/<key>.json`` is written by the job and touched while it lives; ``<key>.job`` next to it
+by the launcher, with the number of the batch job and its log. What the run has done is in its own directory; the
 ticket is for what never gets there: settings that do not fit, data that is missing, a process that was killed.
 """
 
@@ -166,7 +166,7 @@ def _read(kind: type[T], path: Path) -> T:
         return record_from(kind, json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, RecursionError) as error:
         raise RunDirectoryError(
-            f"{path} does not fit this version ({error}); delete it: what its run has done stands in the run directory"
+            f"{path} does not fit this version ({error}); delete it: what its run has done is in the run directory"
         ) from error
 
 

@@ -108,7 +108,7 @@ def needs(cell: SweepCell, sharing: str) -> tuple[bool, int, int]:
 
 
 def returned(job_overrides: Sequence[Sequence[str]]) -> list[Any]:
-    """What Hydra wants of a launcher for each job. What became of one stands in its files."""
+    """Return what Hydra expects of a launcher for each job; the outcome of a job is in its files."""
     from hydra.core.utils import JobReturn, JobStatus
 
     jobs = [JobReturn(overrides=list(overrides), status=JobStatus.COMPLETED) for overrides in job_overrides]

@@ -42,7 +42,7 @@ def summary_line(statuses: Sequence[CellStatus]) -> str:
 
 
 def explained(status: CellStatus) -> str:
-    """One cell, why it stands as it does, and where to read on."""
+    """One cell, the reason of its state, and where to read on."""
     reason = status.reason if len(status.reason) <= _REASON_CHARS else f"... {status.reason[-_REASON_CHARS:]}"
     log = f" (log: {status.log})" if status.log else ""
     return f"{status.cell.label}: {status.standing}{': ' if reason else ''}{reason}{log}"

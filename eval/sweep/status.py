@@ -30,7 +30,7 @@ STANDINGS: tuple[Standing, ...] = ("done", "running", "waiting", "new", "stopped
 
 @dataclass(frozen=True, slots=True)
 class CellStatus:
-    """How a cell stands.
+    """State of a cell.
 
     Attributes:
         cell: which.
@@ -52,7 +52,7 @@ class CellStatus:
 
 
 def sweep_status(sweep: Sweep) -> list[CellStatus]:
-    """How every cell of a sweep stands.
+    """State of every cell of a sweep.
 
     A job that ends before its first line leaves no ticket: whether one that seems to wait still does is asked of Slurm.
     """
@@ -136,5 +136,5 @@ def _answered(path: Path | None, record: Mapping[str, Any]) -> tuple[int, int] |
 
 
 def counted(statuses: Sequence[CellStatus]) -> dict[Standing, int]:
-    """How many cells stand how."""
+    """Return how many cells are in each state."""
     return {name: sum(status.standing == name for status in statuses) for name in STANDINGS}

@@ -114,7 +114,7 @@ class ChoiceSource(ConfigSource):
         )
 
     def _has_variants(self, group: str) -> bool:
-        """Whether choices of a group stand in a ``variants.yaml``: memories in one for each method."""
+        """Whether choices of a group are in a ``variants.yaml``: memories in one for each method."""
         is_part = bool(group) and "/" not in group
         return group == "memory" or (is_part and (Path(self.path) / group / VARIANTS).is_file())
 

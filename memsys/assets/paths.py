@@ -1,6 +1,6 @@
 """Where files lie: what comes with memsys, what a user keeps, and models.
 
-In a source checkout everything is below its root. An installed package carries a copy of what the checkout has beside
+In a source checkout everything is below its root. An installed package carries a copy of what the checkout has next to
 the packages (``setup.py`` puts it there), and a user's own files are looked for in the current folder.
 """
 

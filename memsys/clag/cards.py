@@ -10,7 +10,7 @@ from memsys.settings import check_texts
 
 @dataclass(frozen=True, slots=True)
 class CardLabels:
-    """What stands before each line of a card (``memory.card_labels``), indentation included.
+    """What precedes each line of a card (``memory.card_labels``), indentation included.
 
     Attributes:
         id: the cluster's id.
@@ -37,7 +37,7 @@ class CardRules:
     Attributes:
         examples: number of example notes.
         example_chars: characters of each.
-        labels: stand before the lines.
+        labels: precede the lines.
     """
 
     examples: int
@@ -48,7 +48,7 @@ class CardRules:
 def candidate_cards(clusters: Sequence[Cluster], store: NoteStore, rules: CardRules, *, show_size: bool) -> str:
     """Write one card per cluster: id, size where asked, summary, tags, examples (representatives, else the oldest).
 
-    Line breaks inside an example become blanks: each stands on one line.
+    Line breaks inside an example become blanks: each is on one line.
     """
     return "\n".join(_card(cluster, store, rules, show_size) for cluster in clusters)
 

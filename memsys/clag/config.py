@@ -1,4 +1,4 @@
-"""Hyperparameters of CLAG; the presets stand in ``conf/memory/clag``."""
+"""Hyperparameters of CLAG; the presets are in ``conf/memory/clag``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -123,7 +123,7 @@ class ClagConfig(SystemConfig):
             notes are searched then whatever it says (code).
         selector_query: what the selector is shown, and what its candidates are nearest to (with the query's tags).
         search_query: what Stage 2 and the search of all notes embed.
-        empty_keywords: what stands in for an empty keyword string.
+        empty_keywords: what replaces an empty keyword string.
         merge: ``score`` ranks the union of the picked clusters; ``concat`` appends each one's best and cuts.
         k_retrieve: hits.
         context: fields of :class:`memsys.notes.context.NoteContextRules`.

@@ -7,7 +7,7 @@ from memsys.counting import counts_with
 from memsys.notes.store import NoteStore
 from memsys.vocabulary import Json
 
-#: Counts that stand for themselves even when nothing happened.
+#: Counters that the statistics report even at zero.
 _ALWAYS = (
     "route.chosen",
     "route.invalid_nearest",
@@ -28,7 +28,7 @@ _ALWAYS = (
 
 
 def write_statistics(store: NoteStore, partition: Partition, counts: Counter[str], evolved: int) -> dict[str, Json]:
-    """Return sizes and counts as JSON values; counts of the read path stand in each retrieval's trace."""
+    """Return sizes and counts as JSON values; counts of the read path are in each retrieval's trace."""
     sizes = [len(cluster) for cluster in partition.clusters]
     return {
         "notes": len(store),

@@ -29,7 +29,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class SampleLabels:
-    """What stands before each line of a member that a profile is written from (``memory.sample_labels``)."""
+    """What precedes each line of a member that a profile is written from (``memory.sample_labels``)."""
 
     content: str
     context: str
@@ -53,7 +53,7 @@ async def ask_profile(
         llm: the backbone.
         role: the role ``profile``.
         samples: members nearest the centroid, nearest first.
-        labels: stand before the lines of each.
+        labels: precede the lines of each.
         key: names the cluster and the occasion.
         tag_limit: number of tags kept.
     """

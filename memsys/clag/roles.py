@@ -21,7 +21,7 @@ SCHEMAS: Mapping[str, Mapping[str, Json]] = {
     "selector": object_schema(selected_clusters={"type": "array", "items": _TEXT}),
 }
 
-#: What the official code reads of a selection: the candidates' ids, whatever else stands in the list.
+#: What the official code reads of a selection: the candidates' ids, whatever else is in the list.
 USED: Mapping[str, Mapping[str, Json]] = {
     "selector": {
         "type": "object",

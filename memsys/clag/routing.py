@@ -12,8 +12,9 @@ from memsys.llm.contract import LanguageModel, Role
 from memsys.notes.note import Note
 from memsys.notes.store import NoteStore
 
-#: ``chosen``: by the router, or by geometry where the config says so. ``invalid_nearest``: the choice was not a candidate,
-#: the nearest was taken. ``new_tau``: too far from the chosen centroid. ``new_invalid``: the choice was not a candidate.
+#: ``chosen``: by the router, or by geometry where the config says so. ``invalid_nearest``: the choice was not a
+#: candidate, the nearest was taken. ``new_tau``: too far from the chosen centroid. ``new_invalid``: the choice was not
+#: a candidate.
 RouteCause = Literal["chosen", "invalid_nearest", "new_tau", "new_invalid"]
 
 

@@ -50,7 +50,7 @@ class SentenceTransformerConfig:
         pad_to_multiple_of: of batches in sentence-transformers; see the module's text.
         cache_entries: vectors kept in memory (all-MiniLM-L6-v2: 1.5 KiB each).
         threads: threads on the CPU; ``None`` takes half of the cores, because the backbone and the event loop run
-            beside it: with a thread for every core, encoding on busy cores takes several times as long. Where
+            next to it: with a thread for every core, encoding on busy cores takes several times as long. Where
             ``OMP_NUM_THREADS`` says less, as in the cells of a local sweep, that is taken.
     """
 

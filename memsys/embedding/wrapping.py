@@ -7,7 +7,7 @@ from memsys.embedding.windows import windows_of
 
 
 class WrappedEmbedder:
-    """Passes everything on; what embedders may have beside that (loading, keeping vectors) is the inner one's alone.
+    """Passes everything on; what embedders may have besides that (loading, keeping vectors) is the inner one's alone.
 
     Args:
         embedder: what embeds.

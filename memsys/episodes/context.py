@@ -19,7 +19,7 @@ class ContextTexts:
     Attributes:
         facts: heading of the facts.
         episodes: heading of the episodes.
-        nothing: stands under a heading without an entry.
+        nothing: text under a heading without an entry.
         entry: an entry of ``{text}``.
         dated_entry: an entry that has a time: ``{time}`` is its time stamp, ``{date}`` the same in words.
     """
@@ -47,7 +47,7 @@ class ContextTexts:
 class EpisodeContext:
     """The text, and how many facts and episodes the token limit left out.
 
-    ``facts`` and ``episodes`` are how many of each stand in it, the first ones of those given.
+    ``facts`` and ``episodes`` are how many of each are in it, the first ones of those given.
     """
 
     text: str
@@ -80,10 +80,10 @@ async def write_sections(
 
     Args:
         llm: counts tokens.
-        texts: headings, and what stands under one without an entry.
+        texts: headings, and what is under one without an entry.
         facts: entries, best first.
         episodes: entries, best first.
-        episodes_first: episodes stand before facts.
+        episodes_first: episodes precede facts.
         max_tokens: what does not fit is left out from there on; ``None`` for no limit.
     """
     if not facts and not episodes:

@@ -32,7 +32,7 @@ async def extract_by_prediction(
     """Predict an episode from known facts, then keep what its messages add or correct; at most two calls.
 
     Without a known fact near the episode nothing is predicted. Fallback of ``predict``: a blank reply counts as no
-    prediction. Fallback of ``calibrate``: as of ``extract``. The messages stand after their times where ``dated``.
+    prediction. Fallback of ``calibrate``: as of ``extract``. The messages follow their times where ``dated``.
     """
     events: tuple[str, ...] = ("predict.nothing_known",)
     prediction = ""

@@ -47,7 +47,7 @@ class FactLearning:
         min_cos: least cosine of such a fact with the episode.
         dedup_cos: a fact more similar than this to a stored one is dropped.
         directly: no episode is predicted; else the first one alone is not, as nothing is known before it.
-        dated: the messages that a prediction is compared with stand after their times.
+        dated: the messages that a prediction is compared with follow their times.
     """
 
     llm: LanguageModel

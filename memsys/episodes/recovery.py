@@ -12,7 +12,7 @@ _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
 def loose_object(reply: Reply, reading: ReplyReading) -> Mapping[str, Any]:
-    """Return the reply's object whether or not it validates, mended where the reading does so; empty where it lacks."""
+    """Return the reply's object whether or not it validates, repaired where the reading does so; else an empty one."""
     return object_of(reply, _ANY_OBJECT, reading) or {}
 
 

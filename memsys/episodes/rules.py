@@ -1,4 +1,4 @@
-"""Groups of hyperparameters that Nemori and xMemory share, as they stand under ``memory.<group>`` in the presets."""
+"""Groups of hyperparameters that Nemori and xMemory share, as they are under ``memory.<group>`` in the presets."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -2,7 +2,7 @@
 
 The backbone writes diaries, each of one person and on one subject, whose entries repeat themselves about as much as a
 conversation does. Every diary runs through an empty scope in which everything is stored; the threshold is the score
-that a share of the entries stays below. The paper gives neither size nor subjects of its corpus; ours stand in
+that a share of the entries stays below. The paper gives neither size nor subjects of its corpus; ours are in
 ``prompts/personas.txt``.
 """
 

@@ -1,4 +1,4 @@
-"""Settings of the gate; the presets stand in ``conf/memory/gated``."""
+"""Settings of the gate; the presets are in ``conf/memory/gated``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class GatedConfig(SystemConfig):
         kappa_floor: lower bound of kappa.
         text: what stands for a unit: its turns as the run writes them, or their bare words without speaker.
         calibration: how ``tau_noop`` was found, as ``scripts/calibrate_gate.py`` writes it; null for a given value.
-            What the threshold was calibrated with stands there, and anything else is refused.
+            It records what the threshold was calibrated with; anything else is refused.
     """
 
     name: str

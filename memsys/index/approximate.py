@@ -1,4 +1,4 @@
-"""FAISS's approximate indexes beside the exact vectors: they name candidates, which are then compared exactly."""
+"""FAISS's approximate indexes next to the exact vectors: they name candidates, which are then compared exactly."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -45,7 +45,7 @@ class VectorIndex:
     FAISS searches with one thread here (a setting of the calling thread). One query over 10,000 vectors takes 0.3 ms
     so; waking and joining a thread team for it costs more than it saves, and up to a hundred times more on busy cores.
 
-    An approximate index (:class:`memsys.index.settings.IndexSettings`) lies beside the flat one and finds the
+    An approximate index (:class:`memsys.index.settings.IndexSettings`) lies next to the flat one and finds the
     candidates of searches among all items; their scores are exact all the same.
 
     Args:

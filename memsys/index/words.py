@@ -1,6 +1,6 @@
 """Words for lexical search: lower-case word characters without a short list of English function words.
 
-Where no space separates words, pairs of neighbouring characters stand in for them (:func:`memsys.scripts.all_words`).
+Where no space separates words, pairs of neighbouring characters replace them (:func:`memsys.scripts.all_words`).
 """
 
 import logging

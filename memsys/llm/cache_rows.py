@@ -59,7 +59,7 @@ def read_row(line: bytes, key: str) -> Completion:
 
 
 def key_of_row(line: bytes) -> bytes | None:
-    """Read the key at the beginning of a line, as bytes; ``None`` where the line is not a row. The reply is not read."""
+    """Read the key at the start of a line, as bytes, without the reply; ``None`` where the line is not a row."""
     if not line.startswith(_PREFIX) or not line.endswith(b"}\n"):
         return None
     try:

@@ -29,7 +29,7 @@ class Role:
         system: system message in chat mode; left out in completion mode.
         system_prompt: template of the system message, rendered with the same values, where an authors' prompt has one
             (:mod:`memsys.prompt_packs`); then ``system`` is not read.
-        system_first: in completion mode, where there are no system messages, it stands before the prompt.
+        system_first: in completion mode, where there are no system messages, it precedes the prompt.
         top_logprobs: alternatives to report per generated token; 0 asks for none.
         malformed_retries: further attempts, with other seeds, when the reply does not parse or validate; see
             :meth:`retries_at`.

@@ -22,7 +22,7 @@ _PRIMITIVES = {
 
 @dataclass(frozen=True, slots=True)
 class Spacing:
-    """What stands between the parts of objects and lists.
+    """What is between the parts of objects and lists.
 
     Attributes:
         comma: between members and items.

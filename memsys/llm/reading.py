@@ -22,7 +22,7 @@ class ReplyReading:
 
     Attributes:
         repair: JSON that was cut short is closed (if ``backbone.json_repair`` allows it too); else it is malformed.
-        cut: where prose or a code fence stands around an object, the outermost braces are read; otherwise only a reply
+        cut: where prose or a code fence is around an object, the outermost braces are read; otherwise only a reply
             that is JSON as a whole counts.
         check: ``exact`` takes an object that follows the schema it was asked with; ``used`` one that holds what the
             role reads of it, whatever else it holds, as a code that does not validate does; ``any`` every object.

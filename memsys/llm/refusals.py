@@ -1,4 +1,4 @@
-"""What a server says where it gives no reply, in a status or beside the choices of a status 200, as errors of ours."""
+"""What a server says where it gives no reply, in a status or next to the choices of a status 200, as errors of ours."""
 
 import re
 from collections.abc import Iterator, Mapping

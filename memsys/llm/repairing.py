@@ -1,4 +1,4 @@
-"""A process beside this one that repairs malformed JSON, one reply at a time.
+"""A child process that repairs malformed JSON, one reply at a time.
 
 It is a program of its own (``python -c``) and no child of :mod:`multiprocessing`: that imports the main script of its
 parent again, and a script without ``if __name__ == "__main__"`` would run a second time, its calls included.

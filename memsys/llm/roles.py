@@ -141,7 +141,7 @@ def _prompt(setting: str | None, shipped: Path) -> Prompt:
 
 
 def ordered(name: str, schema: Mapping[str, Json], order: Sequence[str] | None) -> Mapping[str, Json]:
-    """Return the schema with its fields in this order: constrained decoding writes them as they stand in the schema.
+    """Return the schema with its fields in this order: constrained decoding writes them as they are in the schema.
 
     Raises:
         ConfigError: the order does not name every field once.

@@ -141,7 +141,7 @@ def _paired(text: str) -> ReplyText:
 def _marks(text: str) -> list[tuple[re.Match[str], str, bool]]:
     """Return the marks of a text, the rule of each and whether it opens, without those that are only mentioned."""
     found = []
-    quoted = ""  # rule of a thought that stands in quotation marks as a whole
+    quoted = ""  # rule of a thought that is quoted as a whole
     for match in _MARK.finditer(text):
         rule, opens = _BY_MARK[match[0].lower()]
         if opens and _opens_quotation(text, match):

@@ -130,7 +130,7 @@ class Transport:
             BackboneError: the server refused, or failed more often than ``transport_retries`` allows.
             PromptWithheldError: a filter of the server withheld the prompt, or the reply to it.
             BackboneUnusableError: no request of this run would be taken.
-            OtherServerError: another server stands in the place of ours.
+            OtherServerError: another server answers at the address of ours.
         """
         retries, resent, waited, endpoint = 0, 0, 0.0, None
         while True:

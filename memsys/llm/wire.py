@@ -235,7 +235,7 @@ def _finish_reason(choice: Mapping[str, Any]) -> str:
 
 
 def _declined(choice: Mapping[str, Any]) -> str:
-    """The model's own words for declining, which structured outputs put beside the text."""
+    """The model's own words for declining, which structured outputs put next to the text."""
     return clean(str((choice.get("message") or {}).get("refusal") or ""))
 
 

@@ -1,4 +1,4 @@
-"""Hyperparameters of MemFly; the presets stand in ``conf/memory/memfly``."""
+"""Hyperparameters of MemFly; the presets are in ``conf/memory/memfly``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ from memsys.memfly.retrieval import Layers
 from memsys.memfly.topics import Topics
 from memsys.vocabulary import Json
 
-#: Counts that stand for themselves even when nothing happened.
+#: Counters that the statistics report even at zero.
 _ALWAYS = (
     "route.append",
     "route.merge",
@@ -28,7 +28,7 @@ _ALWAYS = (
 
 
 def write_statistics(layers: Layers, topics: Topics, counts: Counter[str], min_keywords: int) -> dict[str, Json]:
-    """Return sizes and counts as JSON values; counts of the read path stand in each retrieval's trace."""
+    """Return sizes and counts as JSON values; counts of the read path are in each retrieval's trace."""
     notes, keywords, links = layers.notes, layers.keywords, layers.links
     sizes = [len(members) for members in topics.members]
     turns = sum(len(note.raw) for note in notes)

@@ -22,8 +22,9 @@ class Denoised:
         keywords: phrases, their canonical keys distinct.
         context_vector: embedding of ``context``, shape (d,).
         keyword_vectors: embeddings of ``keywords``, shape (n, d).
-        malformed: the reply was not a valid object: the context is the raw text, the keywords were found without a model.
-        context_empty: the reply was valid but its context, where one is wanted, empty: the raw text stands in.
+        malformed: the reply was not a valid object: the context is the raw text, the keywords were found without a
+            model.
+        context_empty: the reply was valid but its context, where one is wanted, empty: the raw text is used.
         phatic: the turn holds no keyword and few words.
     """
 

@@ -26,7 +26,7 @@ def digits_differ(one: str, other: str) -> bool:
 
 
 def is_keyword(key: str, max_words: int) -> bool:
-    """Return whether a canonical key can stand as a keyword: not empty, not too long, not only function words."""
+    """Return whether a canonical key can be a keyword: not empty, not too long, not only function words."""
     parts = key.split()
     return 0 < len(parts) <= max_words and key not in _ROLE_WORDS and not STOP_WORDS.issuperset(parts)
 

@@ -59,7 +59,7 @@ class IngestRules:
         reuse_checked: nearest stored keywords that such a phrase is compared with.
         skip_phatic: turns without keywords and with fewer than ``phatic_words`` words are not stored.
         phatic_words: see ``skip_phatic``.
-        fallback_letters: of the shortest word that stands in for a keyword, where no reply and no capital names one.
+        fallback_letters: of the shortest word that replaces a keyword, where no reply and no capital names one.
     """
 
     max_keywords: int
@@ -130,7 +130,8 @@ class UpdateRules:
         min_merged_share: a merged context shorter than this share of the old one is not believed; the new context is
             then appended to it.
         annotate_conflicts: the older note's context gets a clause that tells the conflicting fact.
-        conflicts_name_turns: a note with such a clause names the clause's turns as evidence too, beside those it holds.
+        conflicts_name_turns: a note with such a clause names the clause's turns as evidence too, besides those it
+            holds.
         annotate_links: the older note's context names the newer one's keywords, as in the printed prompt's template.
         without_merge: what ``ablate.merge`` makes of notes that would merge.
         merged: context of a merged note where the model's own is not believed; of ``{old}`` and ``{new}``.

@@ -15,7 +15,7 @@ LinkCap = Literal["per_hit", "per_hit_plus_one", "shared_counter"]
 
 @dataclass(frozen=True, slots=True)
 class NoteLabels:
-    """What stands before each field of a note where a model reads it (``memory.note_labels``).
+    """What precedes each field of a note where a model reads it (``memory.note_labels``).
 
     Attributes:
         index: its number among all notes, in evolution alone.
@@ -24,7 +24,7 @@ class NoteLabels:
         context: its context.
         keywords: its keywords.
         tags: its tags.
-        none: stands for a list without a note.
+        none: text of an empty list of notes.
     """
 
     index: str
@@ -63,7 +63,7 @@ class NoteContextRules:
     """How hits and their links become text.
 
     Attributes:
-        separator: stands between the fields of a line (CLAG: a tab; A-Mem: nothing).
+        separator: between the fields of a line (CLAG: a tab; A-Mem: nothing).
         link_cap: ``per_hit`` shows at most ``max_links`` links of each hit (CLAG); ``per_hit_plus_one`` one more
             (A-Mem since December 2025); ``shared_counter`` counts over all hits, so that the first hits take nearly all
             and each later one shows at most one (A-Mem before).
@@ -71,7 +71,7 @@ class NoteContextRules:
             released codes.
         drop_repeats: a note is shown once, as a hit rather than as a link; a dropped line does not use up the cap.
         max_tokens: limit of the context, counted with the backbone's tokenizer, hits first; ``None`` for no limit.
-        labels: stand before the fields; from ``memory.note_labels``.
+        labels: precede the fields; from ``memory.note_labels``.
     """
 
     separator: str
@@ -94,7 +94,7 @@ def context_rules(settings: Mapping[str, Json], hits: int, labels: NoteLabels) -
     Args:
         settings: the fields of :class:`NoteContextRules` but the labels; ``max_links: null`` is ``hits``.
         hits: how many hits a retrieval asks for.
-        labels: stand before the fields of a note.
+        labels: precede the fields of a note.
 
     Raises:
         ConfigError: a setting is unknown, missing or wrong.

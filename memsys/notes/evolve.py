@@ -29,7 +29,7 @@ class EvolutionRules:
         unique_links: a note is linked once, however often it is named.
         actions_once: a repeated action is applied once.
         ignore_empty: an empty tag list or context leaves the present one; otherwise it replaces it.
-        labels: stand before the fields of the neighbours shown; from ``memory.note_labels``.
+        labels: precede the fields of the neighbours shown; from ``memory.note_labels``.
     """
 
     link_targets: LinkTargets

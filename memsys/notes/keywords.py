@@ -9,7 +9,7 @@ from memsys.seeding import question_key
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """The keyword string and its parts. ``fallback`` names what stood in for it, ``None`` if the reply was good.
+    """The keyword string and its parts. ``fallback`` names what replaced it, ``None`` if the reply was good.
 
     Fallbacks: ``raw_reply`` (malformed, the raw text is taken), ``question`` (nothing left to search by).
     """

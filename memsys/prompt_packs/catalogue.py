@@ -1,4 +1,4 @@
-"""The catalogue of the authors' prompts: one ``prompt_pack.yaml`` beside each system that has released prompts."""
+"""The catalogue of the authors' prompts: one ``prompt_pack.yaml`` next to each system that has released prompts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -183,7 +183,7 @@ def _applies(when: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
 
 
 def pack_of(target: str) -> Pack | None:
-    """The pack beside the system that a preset configures; ``None`` where it has none.
+    """The pack next to the system that a preset configures; ``None`` where it has none.
 
     Args:
         target: the preset's ``_target_``, such as ``memsys.clag.config.ClagConfig``.

@@ -23,7 +23,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a text stands in a Python file.
+    """Where a text is in a Python file.
 
     Attributes:
         scope: dotted classes and functions around it, such as ``Note.analyse``; empty for the module itself.
@@ -57,7 +57,7 @@ Segment = str | Slot
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What was cut: its source as it stands in the file, and the text it makes."""
+    """What was cut: its source as it is in the file, and the text it makes."""
 
     source: str
     segments: tuple[Segment, ...]
@@ -68,11 +68,11 @@ def cut(content: str, place: Cut, file: str) -> Piece:
 
     Args:
         content: of a Python file, of a notebook where ``place.cell`` is given, or of a text where ``place.whole`` is.
-        place: where the text stands.
+        place: where the text is.
         file: its name, for errors.
 
     Raises:
-        DataError: the source is not Python, has nothing at that place, or what stands there is no string expression.
+        DataError: the source is not Python, has nothing at that place, or what is there is no string expression.
     """
     if place.whole:
         return Piece(content, (content.strip(),))

@@ -28,7 +28,7 @@ class PackReference:
 
 
 def prompts_dir() -> Path:
-    """Folder of the fetched prompts: ``$MEMSYS_PROMPTS``, else ``prompts`` beside the models."""
+    """Folder of the fetched prompts: ``$MEMSYS_PROMPTS``, else ``prompts`` next to the models."""
     override = os.environ.get("MEMSYS_PROMPTS")
     return Path(override).expanduser().resolve() if override else models_dir() / "prompts"
 

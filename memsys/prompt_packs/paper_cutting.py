@@ -43,7 +43,7 @@ REPAIRS: Mapping[str, Callable[[str], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PaperCut:
-    """Where a prompt stands in the text of a paper.
+    """Where a prompt is in the text of a paper.
 
     Attributes:
         lines: its first and its last line, counted from 1.

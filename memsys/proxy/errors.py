@@ -6,7 +6,7 @@ from memsys.errors import BudgetSpentError, MemsysError
 from memsys.llm.refusals import ContextLengthError, RequestRefusedError
 from memsys.vocabulary import Json
 
-#: Tells OpenAI's clients not to send a request again: what can be mended by that was tried here already.
+#: Tells OpenAI's clients not to send a request again: what can be corrected by that was tried here already.
 FINAL: Mapping[str, str] = {"x-should-retry": "false"}
 
 

@@ -42,7 +42,7 @@ def check_fields(body: Mapping[str, Any], rules: Mapping[str, Rule], where: str 
     Args:
         body: an object of the request.
         rules: by field.
-        where: what stands before a field's name in messages, such as ``messages[0].``.
+        where: what precedes a field's name in messages, such as ``messages[0].``.
 
     Raises:
         RefusedRequestError: names the field, what it may be and what was given.

@@ -76,7 +76,7 @@ class ProxySettings:
 
 @dataclass(frozen=True, slots=True)
 class ProxyParts:
-    """What stands behind the server.
+    """What the server serves with.
 
     Attributes:
         name: of the backbone, for the list of models.
@@ -366,7 +366,7 @@ def _keep_failure(request: web.Request, failure: MemsysError) -> None:
 
 
 def _endpoint(request: web.Request) -> str:
-    """The part of the address behind ``/v1``: what stands before it may be a token, which no log shows.
+    """The part of the address behind ``/v1``: what precedes it may be a token, which no log shows.
 
     The last ``/v1/`` is meant: a token may begin with these letters.
     """

@@ -33,7 +33,7 @@ def written_calls(text: str, names: Collection[str]) -> Iterator[Mapping[str, st
     """Calls of the named tools in a text, in order: objects of JSON with a name and an object of arguments.
 
     Args:
-        text: of a reply; whatever stands around the objects does not matter.
+        text: of a reply; whatever is around the objects does not matter.
         names: of the tools that were offered. A name that is none of them, or a reply that was cut within its object,
             is not a call.
     """

@@ -1,4 +1,4 @@
-"""Hyperparameters of SAGE; the presets stand in ``conf/memory/sage``."""
+"""Hyperparameters of SAGE; the presets are in ``conf/memory/sage``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

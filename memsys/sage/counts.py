@@ -8,7 +8,7 @@ from memsys.llm.usage import Usage
 from memsys.sage.scope import SageScope
 from memsys.vocabulary import Json
 
-#: Counts that stand for themselves even when nothing happened.
+#: Counters that the statistics report even at zero.
 _ALWAYS = (
     "writes",
     "facts",

@@ -108,7 +108,7 @@ class SageScope:
         self._ln_volume = None
 
     def merge(self, memory_id: str, text: str, vector: Vectors, unit: Unit) -> None:
-        """Give a memory the text that a fact of a batch was merged into, and that batch's turns beside its own."""
+        """Give a memory the text that a fact of a batch was merged into, and that batch's turns besides its own."""
         memory = self.memories[memory_id]
         self.counts["merge.unchanged"] += text == memory.text
         self._texts[memory.text] -= 1

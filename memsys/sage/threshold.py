@@ -15,7 +15,7 @@ from memsys.index.vector import SCORE_DECIMALS
 Action = Literal["add", "update", "noop"]
 ThresholdMode = Literal["adaptive", "fixed"]
 
-#: ``exp`` of minus more is 0 beside any threshold.
+#: ``exp`` of minus more is below any threshold.
 _LN_VANISHES = log(40.0)
 
 

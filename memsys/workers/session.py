@@ -128,7 +128,7 @@ class WorkerModel:
             answered = await complete(self._llm, call)
         except RequestRefusedError as error:
             raise RequestRefusedError(
-                f"{self._package} made a request that this backbone does not take, though its server runs; mend the "
+                f"{self._package} made a request that this backbone does not take, though its server runs; correct the "
                 f"package's settings, or choose another backbone: {error}"
             ) from error
         reply = answered.completion
@@ -254,7 +254,7 @@ class WorkerSession:
         if failure is not None:
             raise WorkerError(
                 f"{self._client.name}: {where}, conversation {self._parts.conversation_id}, a request of the package "
-                f"got no reply, and the package went on without it: {failure}. Mend that (memory.settings, "
+                f"got no reply, and the package went on without it: {failure}. Correct that (memory.settings, "
                 f"memory.proxy, or the worker) and start the same command again; its log is {self._log}"
             ) from failure
 

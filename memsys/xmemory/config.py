@@ -1,4 +1,4 @@
-"""Hyperparameters of xMemory; the presets stand in ``conf/memory/xmemory``."""
+"""Hyperparameters of xMemory; the presets are in ``conf/memory/xmemory``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

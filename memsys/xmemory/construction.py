@@ -68,7 +68,7 @@ class HierarchyConstruction:
             new = await self._facts.learn(each, self.counts)
             self._store.link_new(new)
             if self._config.theme_rules.schedule == "arrival" and new:
-                # Beside the event loop: other conversations' calls go on, and this one's boundaries touch no theme.
+                # Off the event loop: other conversations' calls go on, and this one's boundaries touch no theme.
                 await asyncio.to_thread(self._arrange, new)
 
     def _arrange(self, fact_ids: Sequence[str]) -> None:

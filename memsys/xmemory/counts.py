@@ -7,7 +7,7 @@ from memsys.counting import counts_with
 from memsys.vocabulary import Json
 from memsys.xmemory.store import HierarchyStore
 
-#: Counts that stand for themselves even when nothing happened.
+#: Counters that the statistics report even at zero.
 _ALWAYS = (
     "cut.model",
     "cut.limit",

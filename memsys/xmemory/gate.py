@@ -75,7 +75,7 @@ class Gate:
         return self._said(await self.probe.uncertainty(coarse, episodes, raw=frozenset(raw)))
 
     def _said(self, value: float | None) -> float:
-        """What was measured, or what stands in for it.
+        """Return what was measured, or what replaces it.
 
         Raises:
             EmptyProbeError: nothing was, and nothing does.

@@ -24,7 +24,7 @@ async def summarise(
 ) -> Summary:
     """Name a theme with one call.
 
-    The fact nearest the centroid stands in for a blank reply.
+    The fact nearest the centroid replaces a blank reply.
 
     Args:
         llm: the backbone.
@@ -32,7 +32,7 @@ async def summarise(
         facts: the theme's facts, as texts.
         vectors: theirs, ``(len(facts), d)``.
         key: what the call is about.
-        as_written: the reply is the summary as it stands, with its line breaks, a blank one too.
+        as_written: the reply is the summary as it is, with its line breaks, a blank one too.
     """
     reply = await llm.ask(role, {"facts": "\n".join(f"- {fact}" for fact in facts)}, key=key)
     if as_written:

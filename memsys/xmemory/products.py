@@ -1,7 +1,7 @@
 """Products of directions with all themes' centroids, in single precision.
 
 Directions come back: a fact is compared with all themes and then becomes one, a part of a theme is scored and then
-stored, a theme of one fact is compared with each theme beside it. The products of the last directions are kept
+stored, a theme of one fact is compared with each neighbouring theme. The products of the last directions are kept
 therefore; where a row changes, one product of each is computed anew.
 """
 

@@ -1,4 +1,4 @@
-"""Groups of hyperparameters, as they stand under ``memory.<group>`` in the presets."""
+"""Groups of hyperparameters, as they are under ``memory.<group>`` in the presets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -262,7 +262,7 @@ class XMemoryContextRules:
     Attributes:
         raw_first: episodes, from the first, that bring their messages where the gate is off.
         raw_expanded: expanded episodes that bring their messages where it is on.
-        episodes_first: episodes stand before facts.
+        episodes_first: episodes precede facts.
         max_tokens: limit, counted with the backbone's tokenizer; what does not fit is left out from there on. ``None``
             for no limit.
     """

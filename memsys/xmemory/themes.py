@@ -154,7 +154,7 @@ class Themes:
     def merge_tiny(self) -> None:
         """Merge tiny themes, smallest first, into the neighbour that gains most; again until nothing is merged.
 
-        With ``schedule: arrival`` looks at those that changed since the last time, and at those beside them: to look at
+        With ``schedule: arrival`` looks at those that changed since the last time, and at their neighbours: to look at
         all after every episode would take time that grows with the square of the themes.
         """
         while self._changed and self._rules.merge:

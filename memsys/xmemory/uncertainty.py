@@ -40,7 +40,7 @@ class UncertaintyProbe:
         """Return the uncertainty given these episodes, in nats per token; ``None`` where no token was said.
 
         Args:
-            coarse: what stands before the episodes.
+            coarse: what precedes the episodes.
             episodes: shown by their content.
             raw: ids of episodes that also show their messages.
 

@@ -52,7 +52,8 @@ def test_a_judge_is_a_column_with_what_is_known_of_it(tmp_path: Path, capsys: py
         (
             "judge",
             "answers called right, percent, by strict on m; probe 50.0 % right (always one verdict: 50.0); not "
-            "measured against people; no ranking: strict on m is not better than a constant on its probe (50.0 % right, "
+            "measured against people; no ranking: strict on m is not better than a constant on its probe "
+            "(50.0 % right, "
             "always one verdict 50.0 %)",
         )
     ]

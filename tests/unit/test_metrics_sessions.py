@@ -41,7 +41,7 @@ def test_turns_and_sessions_are_scored_apart() -> None:
 
 
 def test_a_turn_without_evidence_does_not_find_its_session() -> None:
-    """Session a holds the evidence in its second turn: the first, found at rank 1, is not a success; b marks no turn."""
+    """Session a holds the evidence in its second turn: the first, at rank 1, is not a success; b marks no turn."""
     scores = session_scores([["a:1"], ["c:1"], ["a:2"], ["b:1"]], ["a:2"], ["a", "b"])
     assert (scores["session_recall_any@5"], scores["session_recall_all@5"]) == (1.0, 1.0)
     assert scores["session_ndcg_any@5"] == pytest.approx(1 / log2(3))

@@ -83,7 +83,8 @@ def test_a_file_in_place_of_a_working_folder_is_named(tmp_path: Path, key: str, 
 
 def test_a_second_backbone_that_is_no_choice_is_told_how() -> None:
     """It ended in a ``ValueError`` of OmegaConf's."""
-    with pytest.raises(ConfigError, match=r"^second=smollm2_135m is not a choice; write \+backbone@second=smollm2_135m$"):
+    expected = r"^second=smollm2_135m is not a choice; write \+backbone@second=smollm2_135m$"
+    with pytest.raises(ConfigError, match=expected):
         compose_plan(["second=smollm2_135m", "second_roles=[router]", "memory=clag"])
 
 

@@ -193,7 +193,10 @@ def test_a_prediction_that_several_keys_may_be_is_asked_for(tmp_path: Path, caps
         ("{question: q, prediction: a, encoding: undefined}", "is not an encoding of text"),
         ('{question: q, prediction: a, encoding: "utf-8\\0"}', "is not an encoding of text"),
         (f"{{question: q, prediction: {{path: a, pattern: '{'(' * 20000}'}}}}", "pattern has 20000 characters"),
-        (f"{{question: q, prediction: {{path: a, pattern: '{'(' * 900 + ')' * 900}'}}}}", "is not a regular expression"),
+        (
+            f"{{question: q, prediction: {{path: a, pattern: '{'(' * 900 + ')' * 900}'}}}}",
+            "is not a regular expression",
+        ),
         (f"{{question: q, prediction: a, rows: '{'[]' * 20000}'}}", "rows has more than 100 steps"),
     ],
 )

@@ -94,7 +94,7 @@ def _text(value):
 
 
 def _leave_out(name, *members):
-    """Stand in for a module that the package imports and does not use here."""
+    """Replace a module that the package imports and does not use here."""
     module = types.ModuleType(name)
     for member in members:
         setattr(module, member, None)

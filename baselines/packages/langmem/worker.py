@@ -3,8 +3,8 @@
 Settings:
     message: how a turn is shown to the manager, with {date} and {line}; ``message_undated`` with {line} alone.
     llm: temperature, and max_tokens of a reply.
-    query_limit: memories that the manager is shown beside the new messages.
-    inserts, deletes: what the manager may do beside updates.
+    query_limit: memories that the manager is shown besides the new messages.
+    inserts, deletes: what the manager may do besides updates.
     max_steps: rounds in which it may change memories.
 
 Every memory is changed by a tool call, so that the backbone has to be served with tools: one that never calls a tool

@@ -1,4 +1,4 @@
-"""Rows beside the questions of a data set: by id, by text, then by order. What does not fit is listed."""
+"""Rows next to the questions of a data set: by id, by text, then by order. What does not fit is listed."""
 
 from bisect import bisect
 from collections import Counter, defaultdict

@@ -55,10 +55,11 @@ class CatalogueEntry:
         categories: printed name of a category -> the judge's score printed under it, percent.
         reruns: path to the list of questions that were run again.
         row: the row of a paper's tables that these answers of its authors gave: ``paper``, ``memory``, ``backbone``;
-            with ``differs``, which says how, the row whose system others ran: beside the number, never held against it.
+            with ``differs``, which says how, the row whose system others ran: next to the number, never compared with
+            it.
         check: facts of the file that a test compares with, by name.
         reference: the answers bound what a memory can do (gold evidence or everything as context); they are not ranked.
-        by_order: the file has altered questions, which stand at their places in the data set.
+        by_order: the file has altered questions, which are at their places in the data set.
     """
 
     name: str

@@ -86,7 +86,7 @@ def _places(shape: Shape) -> list[tuple[str, str]]:
 
 
 def _most_specific(fits: Sequence[_Fit]) -> list[_Fit]:
-    """Leave out the fits whose places another one has as well, beside more."""
+    """Leave out the fits whose places another one has as well, and more."""
     return [one for one in fits if not any(one.places < other.places for other in fits)]
 
 

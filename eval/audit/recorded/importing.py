@@ -1,4 +1,4 @@
-"""Recorded answers beside the questions that they answer: read, aligned, and counted by how they fit."""
+"""Recorded answers next to the questions that they answer: read, aligned, and counted by how they fit."""
 
 import hashlib
 from collections import Counter
@@ -16,7 +16,7 @@ from memsys.vocabulary import Json
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Recorded answers beside their questions.
+    """Recorded answers next to their questions.
 
     Attributes:
         question_set: what they were aligned with.
@@ -102,7 +102,7 @@ def import_rows(
 
     Args:
         files: of one run, in order.
-        shape: where things stand in them.
+        shape: where things are in them.
         question_set: of the data set; ``None`` takes questions and gold from the files.
         cutoff: see :func:`eval.audit.recorded.rows.read_rows`.
         by_order: see :func:`eval.audit.recorded.align.align`.

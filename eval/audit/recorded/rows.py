@@ -141,7 +141,7 @@ def _takers(path: Path, tree: Any, shape: Shape) -> Iterator["_Taker"]:
 
 
 def nodes_at(path: Path, tree: Any, rows: str) -> Iterator["FoundNode"]:
-    """Yield what stands at the path of the rows.
+    """Yield what is at the path of the rows.
 
     Raises:
         DataError: the path leads nowhere.

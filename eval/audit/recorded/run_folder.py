@@ -24,7 +24,7 @@ from memsys.vocabulary import Json
 
 #: What an imported run never has.
 LACKS = ("calls and tokens", "times of writing", "what was retrieved, memory by memory")
-#: File beside ``run.json``: how the rows fit, and every row that did not.
+#: File next to ``run.json``: how the rows fit, and every row that did not.
 REPORT = "import.json"
 
 

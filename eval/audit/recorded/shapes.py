@@ -1,4 +1,4 @@
-"""Shapes: which path or column of a file holds what. One per known kind of file stands in ``catalogue.yaml``."""
+"""Shapes: which path or column of a file holds what. One per known kind of file is in ``catalogue.yaml``."""
 
 import codecs
 import re
@@ -24,14 +24,14 @@ _LONGEST_SAID = 300
 _MOST_STEPS, _LONGEST_PATTERN = 100, 2000
 
 #: What the conversation of a row is: the data set's own id, a position among its conversations, a position counted
-#: from the first conversation of the part file that the row stands in, or none but that of the question, as in
+#: from the first conversation of the part file that the row is in, or none but that of the question, as in
 #: LongMemEval, where each has a conversation of its own.
 ConversationKind = Literal["id", "index", "index_in_file", "question"]
 
 
 @dataclass(frozen=True, slots=True)
 class ValuePlace:
-    """Where a value stands in a row.
+    """Where a value is in a row.
 
     Attributes:
         path: keys joined by dots, each possibly with a ``*`` in it; ``@1``, ``@2`` are the keys that the stars of the

@@ -1,4 +1,4 @@
-"""How systems stand under one reading: value, rank, and whether the leader is ahead by more than chance."""
+"""How systems are under one reading: value, rank, and whether the leader is ahead by more than chance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Runs on one data set side by side: where each system stands under every reading, and over all of them."""
+"""Runs on one data set side by side: the rank of each system under every definition, and over all of them."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -84,7 +84,7 @@ def compare_readings(
         runs: complete runs.
         config: what is wanted.
         protocols: of the papers.
-        report: called with the reason for each group that has no lens beside others that have.
+        report: called with the reason for each group that has no analysis while others have one.
 
     Raises:
         RunDirectoryError: no run answered anything, or no group of them shares a question.

@@ -16,7 +16,7 @@ def chat_nodes(source: Path, names: str) -> list[JsonNode]:
 
 
 def found(node: JsonNode) -> str:
-    """Say what stands in a place, for a message: the type, of an object its first fields."""
+    """Say what is in a place, for a message: the type, of an object its first fields."""
     if not isinstance(node.value, dict) or not node.value:
         return type_name(node.value)
     names = list(node.value)

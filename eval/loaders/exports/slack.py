@@ -1,4 +1,4 @@
-"""Slack's export: a folder or zip archive of ``CHANNEL/YYYY-MM-DD.json`` beside ``users.json``."""
+"""Slack's export: a folder or zip archive of ``CHANNEL/YYYY-MM-DD.json`` next to ``users.json``."""
 
 import html
 import re
@@ -78,7 +78,7 @@ def _chat(name: str, messages: Iterable[JsonNode], people: Mapping[str, str], le
 
 
 def _written(messages: Iterable[JsonNode], left_out: Counter[str]) -> Iterator[JsonNode]:
-    """Yield what people wrote, once: a reply that was sent to the channel too may stand there twice."""
+    """Yield what people wrote, once: a reply that was sent to the channel too may be there twice."""
     seen: set[tuple[str, str]] = set()
     for message in messages:
         key = (plain(message, "ts"), plain(message, "user"))

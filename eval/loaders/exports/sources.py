@@ -25,7 +25,7 @@ _GIVE_FOLDER = "unpack it and name the folder, or the file that holds the chats"
 
 @dataclass(frozen=True, slots=True)
 class ExportFile:
-    """One text file of an export; ``path`` is where it stands, in an archive behind the archive's own path."""
+    """One text file of an export; ``path`` is where it is, in an archive behind the archive's own path."""
 
     path: Path
     content: bytes
@@ -119,7 +119,9 @@ def _check_paths(source: Path, members: list[zipfile.ZipInfo]) -> None:
     for member in members:
         path = PurePosixPath(member.filename.replace("\\", "/"))
         if path.is_absolute() or ".." in path.parts:
-            raise DataError(f"{source}: holds a file outside of itself, {quoted(member.filename, 80)}; it is not an export")
+            raise DataError(
+                f"{source}: holds a file outside of itself, {quoted(member.filename, 80)}; it is not an export"
+            )
 
 
 def _some(source: Path, files: list[ExportFile], inside: list[str]) -> list[ExportFile]:

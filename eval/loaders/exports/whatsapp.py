@@ -41,7 +41,7 @@ _CHAT_OF = re.compile(r"^_?WhatsApp[ _-]*Chat[ _-]*(?:with|mit|avec|con|-)?[ _-]
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A message or notice as it stands in the file: the numbers of its date and the sign between them, time, text."""
+    """A message or notice as it is in the file: the numbers of its date and the sign between them, time, text."""
 
     date: tuple[int, int, int]
     sign: str

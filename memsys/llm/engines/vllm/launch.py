@@ -40,7 +40,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ),
     (
         "No module named '?flashinfer",
-        "this vLLM samples with FlashInfer where it is not told otherwise: install FlashInfer beside it, or set"
+        "this vLLM samples with FlashInfer where it is not told otherwise: install FlashInfer, or set"
         " VLLM_USE_FLASHINFER_SAMPLER=0 in the environment",
     ),
     (r"No module named '?vllm", f"the interpreter has no vLLM: {_SERVE_ENV}"),
@@ -94,7 +94,7 @@ def local_model(model: str) -> Path | None:
     if re.fullmatch(r"[\w.-]+/[\w.-]+", model) and not model.startswith("."):
         return None
     raise BackboneError(
-        f"backbone.engine.model {model!r} is not a folder with a config.json, neither as a path nor under {models_dir()},"
+        f"backbone.engine.model {model!r} is not a folder with a config.json, as a path or under {models_dir()},"
         f" and no hub id (owner/name){in_checkout('; `make serve-env` makes SmolLM2-135M-Instruct-hf', '')}"
     )
 
