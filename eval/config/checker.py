@@ -72,7 +72,7 @@ class Checker:
         if not equals:
             groups = [group for group in self.groups() if value in self._options(group) or text in self._options(group)]
             meant = f"; did you mean {' or '.join(f'{group}={text}' for group in groups)}?" if groups else ""
-            return f"{text} is no setting, which has a name and a value as in memory=rag{meant}"
+            return f"{text} is not a setting, which has a name and a value as in memory=rag{meant}"
         if value.endswith(","):
             return f"{text}: nothing follows the comma; write {text.rstrip(',')}, or more values with -m: {text}VALUE"
         return f"{text}: the value cannot be read; put it in quotes: '{key}=\"{value}\"'"
@@ -120,7 +120,7 @@ class Checker:
         if override.is_delete() and key in self._needed():
             raise ConfigError(f"{text}: every run needs {key}; give it a value, as in {key}=VALUE")
         if override.is_sweep_override() and not values:
-            raise ConfigError(f"{text}: this is no value at all, so there would be nothing to run")
+            raise ConfigError(f"{text}: this is not a value at all, so there would be nothing to run")
 
     def _needed(self) -> set[str]:
         """Settings and choices at the top of the default configuration."""
@@ -145,7 +145,7 @@ class Checker:
                     f"{text}: there is no experiment/{value} to choose with +{text}; a folder of your own for the run "
                     f"is run_dir=FOLDER{did_you_mean(value, self._options(group))}"
                 )
-            raise ConfigError(f"{text}: {group} is no part of the default configuration; write +{text}")
+            raise ConfigError(f"{text}: {group} is not part of the default configuration; write +{text}")
 
     def _default_groups(self) -> set[str]:
         source: Any = self._loader.repository.load_config(self._name)
@@ -215,7 +215,7 @@ class Checker:
             return plain_message(error)
         parent, _, child = found[1].rpartition("/")
         if not parent:
-            return f"{found[1]} is no part of this configuration; `memsys run --help` lists the choices"
+            return f"{found[1]} is not part of this configuration; `memsys run --help` lists the choices"
         able = [name for name in self._options(parent) if self._chooses(f"{parent}/{name}", child)]
         which = f", which may be {', '.join(able)}" if able else ""
         return f"{found[1]}: the chosen {parent} has no {child} that could be replaced; choose another {parent}{which}"

@@ -206,14 +206,14 @@ def _composed(path: Path, folder: Path) -> dict[str, Any]:
     composed: dict[str, Any] = {}
     entries = own.pop("defaults", [])
     for entry in entries if "_self_" in entries else [*entries, "_self_"]:
-        if isinstance(entry, str):  # another group's choice (a mapping) is no setting of this file's own
+        if isinstance(entry, str):  # another group's choice (a mapping) is not a setting of this file's own
             composed = _merged(composed, own if entry == "_self_" else _base(entry, path, folder))
     return composed
 
 
 def _settings_of_base(preset: Preset, of: str, folder: Path) -> dict[str, Any]:
     base, file = find(of, folder), folder / f"{of}.yaml"
-    if base is None and not file.is_file():  # a file in a folder of bases is no choice
+    if base is None and not file.is_file():  # a file in a folder of bases is not a choice
         raise ConfigError(f"{preset.file}: {preset.choice} is `of` {of}, which does not exist")
     return _composed(file, folder) if base is None else settings_of(base, folder)
 

@@ -72,13 +72,13 @@ def _option(argument: str, rest: Iterator[str]) -> list[str]:
     name, equals, _ = argument.partition("=")
     actions = _actions()
     if name in _RESUMING:
-        raise ConfigError(f"{name} is no option of run: a stopped run goes on when its command is started again")
+        raise ConfigError(f"{name} is not an option of run: a stopped run goes on when its command is started again")
     if name not in actions:
         bare = name.lstrip("-")
         value = argument.partition("=")[2] if equals else next((each for each in rest if "=" not in each), "VALUE")
         settings = f"; settings have no dashes: write {bare}={value}" if bare else ""
         guess = did_you_mean(name, [each for each in actions if each.startswith("--")])
-        raise ConfigError(f"{name} is no option of run{settings}{guess}")
+        raise ConfigError(f"{name} is not an option of run{settings}{guess}")
     if actions[name].nargs is not None or equals:
         _check_value(name, argument.partition("=")[2] if equals else None, actions[name])
         return [argument]

@@ -105,7 +105,7 @@ def compose(loader: Any, overrides: Sequence[str], *, sweep: bool = False, name:
 
 @contextmanager
 def _readable_files(loader: Any) -> Iterator[None]:
-    """Turn what a file of configuration that is no YAML or no UTF-8 raises into a message that names the file.
+    """Turn what a file of configuration that is not YAML or not UTF-8 raises into a message that names the file.
 
     Raises:
         ConfigError: names file, line and what is wrong.
@@ -118,9 +118,9 @@ def _readable_files(loader: Any) -> Iterator[None]:
         mark = getattr(error, "problem_mark", None)
         place = f"{mark.name}, line {mark.line + 1}" if mark else "a file of configuration"
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise ConfigError(f"{place}: is no YAML ({problem}); correct it") from error
+        raise ConfigError(f"{place}: is not YAML ({problem}); correct it") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{_file_with(error.object, loader)} is no UTF-8; save it as UTF-8") from error
+        raise ConfigError(f"{_file_with(error.object, loader)} is not UTF-8; save it as UTF-8") from error
 
 
 def _file_with(part: bytes, loader: Any) -> str:

@@ -37,7 +37,7 @@ def child_node(node: Any, part: str) -> Any:
 
 
 def takes_new_key(config: "DictConfig", key: str) -> bool:
-    """Whether a key may be added: below a part, in a mapping that is no object with settings of its own."""
+    """Whether a key may be added: below a part, in a mapping that is not an object with settings of its own."""
     parent = key.rpartition(".")[0]
     if key.partition(".")[0] not in _OPEN_PARTS or not has_node(config, parent):
         return False

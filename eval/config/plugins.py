@@ -27,7 +27,7 @@ def plugin_packages() -> list[str]:
     named = [name.strip() for name in os.environ.get(VARIABLE, "").split(",")]
     for name in filter(None, named):
         if not all(part.isidentifier() for part in name.split(".")):
-            raise ConfigError(f"{VARIABLE}: plug-in {name} is no name of a package; write it as in `import NAME`")
+            raise ConfigError(f"{VARIABLE}: plug-in {name} is not a name of a package; write it as in `import NAME`")
     return sorted({*filter(None, named), *(point.value for point in entry_points(group=GROUP))})
 
 

@@ -49,7 +49,7 @@ def help_text(arguments: Sequence[str], conf: Path = CONF, added: Sequence[Path]
         added: further folders, of plug-ins.
 
     Raises:
-        ConfigError: a name that is no group.
+        ConfigError: a name that is not a group.
     """
     folders = (conf, *added)
     known = sorted({name for folder in folders for name in groups(folder)})

@@ -30,7 +30,7 @@ class PageConfig:
     def __post_init__(self) -> None:
         for name in (*self.answer, *self.questions, *(name for group in self.leaderboard.values() for name in group)):
             if name not in METRICS and name not in _SHARES:
-                raise ConfigError(f"report: {name!r} is no score; `memsys score --list` lists them")
+                raise ConfigError(f"report: {name!r} is not a score; `memsys score --list` lists them")
 
 
 def load_config(path: Path = FILE) -> PageConfig:

@@ -126,7 +126,7 @@ function forest(group, board) {
     ends = rows.flatMap((row) => row.figures);
   const room = Math.max(1, (Math.max(...ends) - Math.min(...ends)) * 0.06);
   const least = Math.min(...ends);
-  const low = least < 0 ? least - room : Math.max(0, least - room), // of a figure that is no share it may begin below 0
+  const low = least < 0 ? least - room : Math.max(0, least - room), // of a figure that is not a share it may begin below 0
     high = Math.max(...ends) + room;
   const x = (value) => 8 + ((value - low) / (high - low)) * (width - 16);
   const bottom = height - 38;

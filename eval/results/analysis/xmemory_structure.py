@@ -25,7 +25,7 @@ def analyse(run: Path) -> dict[str, Any]:
     """Analyse one run.
 
     Raises:
-        ScoringError: it is no run directory, nothing was retrieved, or its files are of two runs.
+        ScoringError: it is not a run directory, nothing was retrieved, or its files are of two runs.
     """
     references, retrievals = load_references(run), load_retrievals(run)
     check_joined(retrievals, references, run / "retrievals.jsonl")

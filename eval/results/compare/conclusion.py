@@ -120,7 +120,7 @@ def _why_untested(first: SystemRow, rows: Sequence[SystemRow], baseline: SystemR
         return "there is no other system to compare it with" if len(rows) == 1 else f"no other system here has {lead}"
     if not any(on_the_same_data(row.run, first.run) for row in others):
         return "the others ran on other data"
-    if lead not in baseline.estimates:  # one that was named: by itself such a system is no baseline
+    if lead not in baseline.estimates:  # one that was named: by itself such a system is not a baseline
         return f"the baseline, {baseline.label}, has no {lead}, so nothing was tested"
     if baseline.label == first.label:
         return "the others share no question with it"

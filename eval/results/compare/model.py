@@ -274,7 +274,7 @@ def spread_text(estimate: ComparisonEstimate | None) -> str:
 
 
 def seeds_text(row: SystemRow) -> str:
-    """``3 (0-2)``: how many seeds, and which; a single seed is no number worth a column's width."""
+    """``3 (0-2)``: how many seeds, and which; a single seed is not a number worth a column's width."""
     seeds = row.repeats.seeds
     return "1" if len(seeds) == 1 else f"{len(seeds)} ({listed_seeds(seeds)})"
 

@@ -7,7 +7,7 @@ from typing import Literal
 from eval.results.figures.figures import Point
 
 #: Where a number comes from, which decides how it is drawn: filled, hollow, as a thin line, or as a
-#: grey cross: a reference is no system to choose.
+#: grey cross: a reference is not a system to choose.
 Origin = Literal["printed", "measured", "computed", "reference"]
 #: ``stages``: a horizontal bar for each place, one quantity after the other.
 Kind = Literal["lines", "bars", "points", "stages"]

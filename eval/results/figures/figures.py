@@ -32,7 +32,7 @@ STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
     "svg.hashsalt": "memsys",
     "svg.fonttype": "none",
-    "text.parse_math": False,  # a dollar sign in a name is no formula
+    "text.parse_math": False,  # a dollar sign in a name is not a formula
 }
 GREY = "#444444"
 

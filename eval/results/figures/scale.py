@@ -90,7 +90,7 @@ def read_points(path: Path) -> list[ScalePoint]:
     try:
         return [ScalePoint(**{name: kind(row[name]) for name, kind in kinds.items()}) for row in rows]
     except (KeyError, ValueError, TypeError) as error:
-        raise ConfigError(f"{path} is no file of bench_scale.py --csv: {error}") from error
+        raise ConfigError(f"{path} is not a file of bench_scale.py --csv: {error}") from error
 
 
 def keep(path: Path, point: ScalePoint) -> None:

@@ -78,7 +78,7 @@ def checked(
         named = presets if ALL in departure.presets else departure.presets
         if departure.option is not None and not _is_setting(departure.option, named, folder):
             raise ConfigError(
-                f"{place}: {departure.id}: option {departure.option} is no setting of these presets; name one as "
+                f"{place}: {departure.id}: option {departure.option} is not a setting of these presets; name one as "
                 "memory.KEY or GROUP.KEY of conf/, or null where none restores the behaviour"
             )
     return tuple(departures)
@@ -106,7 +106,7 @@ def run_departures(memory: Mapping[str, Any]) -> list[dict[str, Json]] | None:
 
     Returns:
         Id and sentence of each departure of the run's preset, the host's behind the gate's; ``None`` where a system
-        states none, as one that is no part of this project.
+        states none, as one that is not part of this project.
 
     Raises:
         ConfigError: a file of departures is broken.

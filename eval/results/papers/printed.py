@@ -32,7 +32,7 @@ class PrintedNumber:
         dataset: the harness's name of the data set; empty where the number belongs to none.
         backbone: the harness's name of the backbone (``conf/backbone``).
         system: the harness's name of the system (``conf/memory``).
-        protocol: how the mean was taken (``conf/protocol``); empty where it is no mean of scores.
+        protocol: how the mean was taken (``conf/protocol``); empty where it is not a mean of scores.
         metric: the harness's name of the metric.
         category: question category, ``None`` for all of them.
         text: the number as printed, without thousands separators.
@@ -77,7 +77,7 @@ def load_printed(paper: str, folder: Path = PRINTED) -> tuple[PrintedNumber, ...
     """Read the printed numbers of one paper, in the order of its tables.
 
     Raises:
-        DataError: there is no such paper, the file is no UTF-8 table, or a row is malformed or repeated.
+        DataError: there is no such paper, the file is not a UTF-8 table, or a row is malformed or repeated.
     """
     path = folder / f"{paper}.csv"
     if not path.is_file():

@@ -202,7 +202,7 @@ def _paper(settings: dict[str, Any], path: Path) -> PaperSpec:
     _check_types(PaperSpec, settings, f"{path}: ")
     for number in settings["tables"]:
         if not isinstance(number, int):
-            raise ConfigError(f"{path}: tables has {number!r}, which is no number of a table")
+            raise ConfigError(f"{path}: tables has {number!r}, which is not a number of a table")
     figures = {metric: tuple(paths) for metric, paths in settings.get("run_figures", {}).items()}
     return PaperSpec(
         **{

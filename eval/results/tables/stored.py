@@ -165,7 +165,7 @@ class StoredRun:
 
     @property
     def reference(self) -> bool:
-        """Whether it bounds what a memory can do (nothing, the gold evidence, everything) and is no choice itself."""
+        """Whether it bounds what a memory can do (nothing, the gold evidence, everything) and is not a choice itself."""
         found = self.record.get("recorded")
         said = bool(found.get("reference")) if isinstance(found, Mapping) else False
         named = any(self.memory == name or self.memory.startswith(f"{name}_") for name in _REFERENCES)
@@ -254,7 +254,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise RunDirectoryError(f"{path} is not JSON ({error}); restore it or remove its folder") from error
     if not isinstance(value, dict):
-        raise RunDirectoryError(f"{path} is no JSON object; restore it or remove its folder")
+        raise RunDirectoryError(f"{path} is not a JSON object; restore it or remove its folder")
     return value
 
 
@@ -307,7 +307,7 @@ def _check(record: Mapping[str, Any], path: Path) -> None:
         key for key in ("schema_version", "run_id", "status", "started", "config", "mode", "data") if key not in record
     ]
     if missing:
-        raise RunDirectoryError(f"{path / 'run.json'} lacks {', '.join(missing)}; it is no run of this harness")
+        raise RunDirectoryError(f"{path / 'run.json'} lacks {', '.join(missing)}; it is not a run of this harness")
     try:
         check_fields(RunRecord, record, ("config", "data"))
     except RowError as error:
