@@ -22,7 +22,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 
 
 def check_parts(config: Mapping[str, Any], parts: Iterable[str]) -> None:
-    """Refuse a part that is not a mapping of settings: a file that writes ``memory: rag`` where its ``defaults`` choose the memory.
+    """Refuse a part that is not a mapping of settings: ``memory: rag`` in a file whose ``defaults`` choose the memory.
 
     Raises:
         ConfigError: names the part and what to write.

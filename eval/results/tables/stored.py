@@ -165,7 +165,7 @@ class StoredRun:
 
     @property
     def reference(self) -> bool:
-        """Whether it bounds what a memory can do (nothing, the gold evidence, everything) and is not a choice itself."""
+        """Whether it is a reference (nothing, the gold evidence, everything) that bounds what a memory can do."""
         found = self.record.get("recorded")
         said = bool(found.get("reference")) if isinstance(found, Mapping) else False
         named = any(self.memory == name or self.memory.startswith(f"{name}_") for name in _REFERENCES)
