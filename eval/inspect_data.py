@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, cast
 
 from eval.commands.commands import described, explains_errors, program, start
 from eval.commands.help_text import Paragraphs
+from eval.commands.plugins import plugin_folders
 from eval.commands.suggestions import close_names
 from eval.commands.terminal import console
 from eval.config import choices
-from eval.config.plugins import plugin_folders
 from eval.config.presets import CONF
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.custom import CustomConfig

@@ -22,7 +22,7 @@ LOCK_WAIT_S = 120.0
 @explains_errors
 def main() -> int:
     """Print the help, or run what the command line says; Hydra is not imported for the help."""
-    from eval.config.plugins import plugin_folders
+    from eval.commands.plugins import plugin_folders
     from eval.config.run_help import asks_for_help, help_text
 
     if asks_for_help(sys.argv[1:]):

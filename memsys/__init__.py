@@ -22,10 +22,10 @@ from memsys.vocabulary import Conversation, Hit, Question, Retrieval, Turn
 _OF_THE_HARNESS = {
     "AsyncMemory": "eval.api",
     "Memory": "eval.api",
-    "Run": "eval.runs.record",
+    "Run": "eval.results.run",
     "endpoint": "eval.api",
     "load_results": "eval.api",
-    "load_run": "eval.runs.record",
+    "load_run": "eval.results.run",
     "open_async_memory": "eval.api",
     "open_memory": "eval.api",
 }

@@ -94,7 +94,7 @@ def start(main: Callable[[], object]) -> NoReturn:
     Raises:
         SystemExit: with the exit status.
     """
-    from eval.config.plugins import load_plugins
+    from eval.commands.plugins import load_plugins
 
     use_safe_streams()
     sys.excepthook = _show_fault

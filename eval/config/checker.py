@@ -6,12 +6,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.commands.plugins import VARIABLE, plugin_packages
 from eval.commands.suggestions import close_names, did_you_mean
 from eval.config.choices import GLOBAL_GROUPS, MEMORY, named_systems
 from eval.config.compose import compose, config_loader, is_sweep
 from eval.config.composed_nodes import child_node, has_node, setting_names, takes_new_key
 from eval.config.override_values import chosen_values, first_cell, sweep_values
-from eval.config.plugins import VARIABLE, plugin_packages
 from memsys.assets.hints import of_source
 from memsys.credentials import redacted
 from memsys.errors import ConfigError

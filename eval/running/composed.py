@@ -26,8 +26,8 @@ def make_plan(config: "DictConfig") -> "Plan":
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
+    from eval.commands.plugins import load_plugins
     from eval.config.checker import plain_message
-    from eval.config.plugins import load_plugins
     from eval.config.targets import check_parts
     from eval.running.plan import make_plan as plan
     from memsys.errors import ConfigError

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eval.config.plugins import plugin_versions
+from eval.commands.plugins import plugin_versions
 from eval.config.prompt_choice import prompt_rows
 from eval.loaders.contract import LoadedData
 from eval.results.papers.departures import run_departures

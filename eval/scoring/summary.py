@@ -24,7 +24,6 @@ from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
 from eval.metrics.registry import find_metric
 from eval.metrics.updates import UPDATE_METRICS
-from eval.results.analysis.evidence_density import evidence_density
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import write_json
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, RetrievalRecord
@@ -43,6 +42,7 @@ from eval.runs.stored import (
 from eval.scoring.aggregate import aggregate, aggregate_metrics, described, mean_of, undoubted
 from eval.scoring.answers import gold_answers, score_answer
 from eval.scoring.call_costs import calls_by_role, cost_per_unit, embedded_tokens
+from eval.scoring.evidence_density import evidence_density
 from eval.scoring.latency import latency
 from eval.scoring.memory_statistics import memory_statistics, trace_statistics
 from eval.scoring.neural import BERTSCORE_CUT

@@ -1,4 +1,4 @@
-"""The folders of configuration that plug-ins bring; see :mod:`eval.config.plugins`."""
+"""The folders of configuration that plug-ins bring; see :mod:`eval.commands.plugins`."""
 
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -9,7 +9,7 @@ class MemsysSearchPath(SearchPathPlugin):
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Add the folders."""
-        from eval.config.plugins import plugin_folders
+        from eval.commands.plugins import plugin_folders
 
         for folder in plugin_folders():
             search_path.append("memsys-plugin", f"file://{folder.resolve()}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.config.plugins import plugin_folders, plugin_packages
+from eval.commands.plugins import plugin_folders, plugin_packages
 from memsys.errors import ConfigError
 from tests.support.stub_process import attached, stub_server
 

@@ -17,7 +17,7 @@ OF_THE_CHECKOUT = {
     "eval/audit/page.py",
     "eval/results/papers/departures.py",
     "eval/results/figures/scale.py",
-    "eval/config/choices_page.py",
+    "eval/results/choices_page.py",
 }
 WORDED = ("in_checkout", "of_source", "described")
 TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)

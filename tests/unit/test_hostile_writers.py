@@ -41,7 +41,7 @@ ELSEWHERE = {
     "eval.run", "eval.judge", "eval.serve", "eval.sweep", "eval.sweep.servers", "eval.score", "eval.floors",
     "eval.results.analysis.clag_failures", "eval.results.analysis.xmemory_structure", "eval.results.analysis.coverage",
     "eval.results.analysis.design", "eval.results.analysis.foreign_memories",
-    "eval", "eval.config.choices_page", "eval.audit", "eval.recorded", "eval.models", "eval.data",
+    "eval", "eval.results.choices_page", "eval.audit", "eval.recorded", "eval.models", "eval.data",
     "eval.results.figures.scale", "eval.proxy", "eval.convert_data", "eval.parity", "eval.parity.stages",
     "eval.results.evidence.results_page", "eval.parity.mutations", "eval.parity.page", "eval.sign",
 }  # fmt: skip

@@ -96,7 +96,7 @@ def test_nobody_catches_everything() -> None:
     # proxy answers a fault of its own too, as the program would wait for a connection that is gone.
     places = [line.partition(":")[0] for line in found]
     assert sorted(places) == [
-        "eval/config/plugins.py",
+        "eval/commands/plugins.py",
         "eval/running/experiment.py",
         "memsys/proxy/server.py",
         "memsys/workers/worker_loop.py",

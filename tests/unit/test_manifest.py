@@ -18,12 +18,12 @@ import pytest
 from eval.export import export_run
 from eval.judge.store import AnswerVerdict, input_checksums, load_judged
 from eval.report.cache import Cache
+from eval.results.run import load_run
 from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.runs.exports import read_export
 from eval.runs.files import JsonLines, read_json_lines, write_json
 from eval.runs.folders import SUMMARIES, find_run_folders
 from eval.runs.manifest import DERIVED, MANIFEST, check_folder, present, read_manifest
-from eval.runs.record import load_run
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.run_json import RunRecord
 from eval.runs.rundir import RunDirectory

@@ -13,7 +13,7 @@ import memsys
 from eval.api.memory import AsyncMemory
 from eval.api.parts import MemoryParts, choose
 from eval.audit.__main__ import main as audit
-from eval.config import plugins
+from eval.commands import plugins
 from eval.config.compose import compose, config_loader
 from eval.config.field_types import misfits
 from eval.config.overrides import check_command_line

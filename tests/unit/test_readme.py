@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.config.choices_page import README, first_sentence, main_presets, with_table
 from eval.config.overrides import check_command_line
+from eval.results.choices_page import README, first_sentence, main_presets, with_table
 from memsys.errors import ConfigError
 
 MARKERS = "a\n<!-- memory systems: begin -->\nold\n<!-- memory systems: end -->\nb\n"
@@ -15,7 +15,7 @@ MARKERS = "a\n<!-- memory systems: begin -->\nold\n<!-- memory systems: end -->\
 
 def test_the_table_is_up_to_date() -> None:
     text = README.read_text(encoding="utf-8")
-    assert with_table(text) == text, "run python -m eval.config.choices_page"
+    assert with_table(text) == text, "run python -m eval.results.choices_page"
 
 
 def test_a_new_system_has_a_row_without_another_edit(tmp_path: Path) -> None:

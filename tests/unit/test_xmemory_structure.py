@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.results.analysis.answer_coverage import (
+from eval.results.analysis.theme_structure import gate, quantile, query_tokens, reassignment, structure
+from eval.results.analysis.xmemory_structure import RESULT, analyse, main
+from eval.runs.records import ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
+from eval.scoring.answer_coverage import (
     Retrieved,
     content_words,
     coverage,
@@ -19,10 +22,7 @@ from eval.results.analysis.answer_coverage import (
     hits_of,
     prefix_cover,
 )
-from eval.results.analysis.evidence_density import evidence_density
-from eval.results.analysis.theme_structure import gate, quantile, query_tokens, reassignment, structure
-from eval.results.analysis.xmemory_structure import RESULT, analyse, main
-from eval.runs.records import ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
+from eval.scoring.evidence_density import evidence_density
 from memsys.errors import ScoringError
 from memsys.llm.ledger import CallRecord
 

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval.results.analysis.answer_coverage import mean
 from eval.runs.records import ConversationRecord, RetrievalRecord
+from eval.scoring.answer_coverage import mean
 from memsys.llm.ledger import CallRecord
 
 #: Phases of a question; construction is not counted.

@@ -12,10 +12,10 @@ from typing import Any
 
 from eval.commands.commands import explains_errors, start
 from eval.loaders.question_types import ADVERSARIAL
-from eval.results.analysis.evidence_density import evidence_density
 from eval.results.analysis.theme_structure import gate, query_tokens, structure
 from eval.runs.files import write_json
 from eval.runs.stored import check_joined, load_calls, load_conversations, load_references, load_retrievals
+from eval.scoring.evidence_density import evidence_density
 from memsys.errors import ScoringError
 
 RESULT = "xmemory_structure.json"

@@ -5,10 +5,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from eval.commands.plugins import plugin_folders
 from eval.config.answer_prompts import AUTHORS, OWN_ROLES, asks_with_ours, prompts_of
 from eval.config.choices import MEMORY, find, settings_of
 from eval.config.former_constants import with_former_constants
-from eval.config.plugins import plugin_folders
 from eval.config.prompt_choice import settings_with_prompts
 from eval.results.tables.places import without_places
 from memsys.prompt_packs.local import is_reference

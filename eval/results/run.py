@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.runs.run_json import read_record
 from eval.runs.stored import load_answers, load_calls, load_conversations, load_references, load_retrievals
+from eval.scoring.rows import load_scores
 from memsys.errors import RunDirectoryError
 
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ class Run:
         Raises:
             ScoringError: the run is not scored.
         """
-        from eval.scoring.rows import load_scores
-
         rows = [{**asdict(row), **row.metrics} for row in load_scores(self.path)]
         return _frame(rows).drop(columns="metrics", errors="ignore")
 

@@ -1,6 +1,6 @@
 """The table of memory systems in docs/choices.md, made from the first sentence of their presets.
 
-``python -m eval.config.choices_page`` writes it between its markers; a test checks that it is up to date.
+``python -m eval.results.choices_page`` writes it between its markers; a test checks that it is up to date.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def with_table(text: str, folder: Path = MEMORY) -> str:
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the table into docs/choices.md."""
-    argparse.ArgumentParser(prog="python -m eval.config.choices_page", description=main.__doc__).parse_args(arguments)
+    argparse.ArgumentParser(prog="python -m eval.results.choices_page", description=main.__doc__).parse_args(arguments)
     write_atomic(README, with_table(README.read_text(encoding="utf-8")).encode())
     return 0
 

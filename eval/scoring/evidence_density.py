@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval.loaders.question_types import ADVERSARIAL
-from eval.results.analysis.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of, mean
 from eval.runs.records import ReferenceRecord, RetrievalRecord
+from eval.scoring.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of, mean
 from eval.scoring.shown import shown_texts
 
 
@@ -21,7 +21,7 @@ def evidence_density(
 
     Returns:
         ``hits``: shares of 1-hit, 2-hit and multi-hit blocks by category and over all, among the blocks of questions
-        whose answers have content words; ``coverage``: see :func:`eval.results.analysis.answer_coverage.coverage`;
+        whose answers have content words; ``coverage``: see :func:`eval.scoring.answer_coverage.coverage`;
         ``answer_words``: content words per answer.
     """
     asked = {
