@@ -27,6 +27,7 @@ from memsys.errors import BackboneError, ConfigError
 from memsys.http_bodies import BodyError, BodyTooLargeError, exchange
 from memsys.proxies import proxy_of
 from memsys.retrying import LEAST_PAUSE, RETRIED_STATUS, asked_pause, pause_before
+from memsys.scripts import estimated_tokens
 
 _log = logging.getLogger(__name__)
 
@@ -35,8 +36,6 @@ _SETTING = "embedder.base_url"
 _RETRIED_STATUS = RETRIED_STATUS | {409}
 #: Characters of a server's own words that are shown.
 _LONGEST_MESSAGE = 600
-#: Characters that count as a token where a server does not say how many tokens it read.
-_CHARS_PER_TOKEN = 4
 #: Bytes of a reply with few vectors, and of one more number in it.
 _USUAL_REPLY, _BYTES_PER_NUMBER = 4 * 1024 * 1024, 64
 #: Statuses of a page that is not there.
@@ -279,12 +278,12 @@ class _Server:
 
 
 def _tokens(payload: Any, sent: Sequence[str]) -> int:
-    """Tokens that the server says it read; four characters each where it does not say."""
+    """Return the tokens that the server says it read; estimated where it does not say."""
     usage = payload.get("usage")
     said = usage.get("prompt_tokens", usage.get("total_tokens")) if isinstance(usage, Mapping) else None
     if isinstance(said, int) and not isinstance(said, bool) and said >= 0:
         return said
-    return sum(-(-len(text) // _CHARS_PER_TOKEN) for text in sent)
+    return sum(map(estimated_tokens, sent))
 
 
 def _headers(config: HostedEmbedderConfig) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "thinking": ("off", "on", "none"),
     "structured": ("json_schema", *SPACINGS, "json_object", "off"),
 }
-_TOKEN_COUNTERS = ("server", "characters", "transformers:<folder or hub name>")
+_TOKEN_COUNTERS = ("server", "characters_by_script", "characters", "transformers:<folder or hub name>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,8 @@ class BackboneConfig:
         json_repair: whether a reply that does not parse may be repaired (counted as ``repaired``), where the role's
             ``reading`` allows it too.
         token_counter: ``server`` asks its ``/tokenize``; ``transformers:<name>`` loads a tokenizer here;
-            ``characters`` estimates a quarter of the characters, for hosted models that offer neither.
+            ``characters_by_script`` estimates by the characters and their script, for hosted models that offer
+            neither; ``characters`` takes a quarter of the characters whatever their script.
         send_temperature: ``False`` for hosted models that refuse any temperature but their own.
         send_seed: ``False`` for hosted models that refuse seeds; replies are then not reproducible without the cache.
         max_tokens_field: ``max_tokens``, or ``max_completion_tokens`` for hosted reasoning models.
@@ -123,7 +124,7 @@ class BackboneConfig:
         for key in ("timeout_s", "max_parse_s"):
             _require(getattr(self, key) > 0, key, getattr(self, key), "above 0")
         counter = self.token_counter
-        known = counter in _TOKEN_COUNTERS[:2] or counter.startswith("transformers:")
+        known = counter in _TOKEN_COUNTERS[:3] or counter.startswith("transformers:")
         _require(known, "token_counter", counter, f"one of {', '.join(_TOKEN_COUNTERS)}")
         self._check_thinking()
         self._check_structured()

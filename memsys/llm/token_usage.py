@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from memsys.errors import BackboneError
+from memsys.scripts import estimated_tokens
 from memsys.vocabulary import Completion, Json
 
 _MOST_TOKENS = 2**53
-_CHARS_PER_TOKEN = 4
 #: Han, Kana and Hangul, which no white space separates; a token holds three of them at most.
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _UNSPACED_PER_TOKEN = 3
@@ -52,7 +52,7 @@ async def with_counted_tokens(
         completion: as read, marked as estimated.
         prompt: text of the request.
         generated: text of the reply, with the thoughts that the server put into a field of their own.
-        count: counts tokens as ``backbone.token_counter`` says; where it fails, four characters are a token.
+        count: counts tokens as ``backbone.token_counter`` says; where it fails, they are estimated.
     """
     prompt_tokens = completion.prompt_tokens or await _counted(prompt, count)
     completion_tokens = completion.completion_tokens or await _counted(generated, count)
@@ -63,7 +63,7 @@ async def _counted(text: str, count: Callable[[str], Awaitable[int]]) -> int:
     try:
         return await count(text)
     except BackboneError:
-        return -(-len(text) // _CHARS_PER_TOKEN)
+        return estimated_tokens(text)
 
 
 def prompt_text(body: Mapping[str, Json]) -> str:

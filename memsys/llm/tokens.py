@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -13,11 +14,16 @@ from memsys.llm.config import BackboneConfig
 from memsys.llm.token_usage import read_count
 from memsys.llm.transport import Transport
 from memsys.llm.wire import MalformedReplyError
+from memsys.scripts import estimated_tokens, latin_length
+
+logger = logging.getLogger(__name__)
 
 _REMEMBERED = 8192
 #: Most tokens that a text can have: normalisation may write a character as several, and some tokenizers add a few.
 _TOKENS_PER_BYTE, _SPECIAL_TOKENS = 8, 32
 _SHOWN = 60
+#: Of a text that is mostly of another script than Latin.
+_FAR = 1.5
 #: Bytes of a reply that lists the tokens of a short text, and of one more token in it.
 _USUAL_REPLY, _BYTES_PER_TOKEN = 1024 * 1024, 16
 
@@ -37,11 +43,13 @@ class TokenCounter:
         self._dialect, self._transport = dialect, transport
         self._known: OrderedDict[bytes, int] = OrderedDict()
         self._tokenizer: Any = None
+        self._said = False
         method, _, self._name = config.token_counter.partition(":")
         methods: dict[str, Counter] = {
             "server": self._ask_server,
             "transformers": self._tokenize,
-            "characters": self._estimate,
+            "characters": self._quarter,
+            "characters_by_script": self._estimate,
         }
         self._count = methods[method]
 
@@ -73,6 +81,17 @@ class TokenCounter:
         return len(self._tokenizer.encode(text, add_special_tokens=False))
 
     async def _estimate(self, text: str) -> int:
+        return estimated_tokens(text)
+
+    async def _quarter(self, text: str) -> int:
+        """Count a quarter of the characters, and say once where that is far too little."""
+        if not self._said and latin_length(text) > _FAR * len(text):
+            self._said = True
+            logger.warning(
+                "backbone.token_counter=characters counts four characters as a token, which is too few tokens of a "
+                "text of this script (%d for %d characters): limits of contexts and costs are wrong; set "
+                "backbone.token_counter=characters_by_script", -(-len(text) // 4), len(text),
+            )  # fmt: skip
         return -(-len(text) // 4)
 
 
@@ -89,7 +108,7 @@ def _read_count(payload: Any, text: str) -> int:
         found = said.get("count", "nothing that is a number")
         raise MalformedReplyError(
             f"/tokenize says {quoted(found, _SHOWN)} of a text of {len(text)} characters; set backbone.token_counter "
-            "to transformers:<folder> or to characters to count without the server"
+            "to transformers:<folder> or to characters_by_script to count without the server"
         )
     return count
 
@@ -104,5 +123,5 @@ def _load_tokenizer(name: str) -> Any:
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"backbone.token_counter: no tokenizer {name!r} under {models_dir()} nor on the hub; name an existing one, "
-            "or choose server or characters"
+            "or choose server or characters_by_script"
         ) from error

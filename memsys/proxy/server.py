@@ -27,6 +27,7 @@ from memsys.proxy.fitting import fitted
 from memsys.proxy.replies import completion_body, embedding_body, models_body, stream_events
 from memsys.proxy.requests import read_completion_request, read_embedding_request, read_object, without_json_mode
 from memsys.proxy.written_calls import with_written_calls
+from memsys.scripts import estimated_tokens
 from memsys.settings import check_choices
 
 _LOG = logging.getLogger(__name__)
@@ -34,7 +35,6 @@ _HOST = "127.0.0.1"
 #: What a program can ask the backbone or the embedder for.
 _CALLS = ("/chat/completions", "/completions", "/embeddings")
 _BACKLOG = 4096
-_CHARS_PER_TOKEN = 4
 #: Headers by which a program says, for one call, what it is doing.
 _SCOPE_HEADERS = ("x-memsys-conversation", "x-memsys-phase", "x-memsys-item")
 JsonMode = Literal["bound", "free"]
@@ -307,7 +307,7 @@ class ProxyServer:
         client.embedded += len(asked.texts)
         if self._parts.on_embedding is not None:
             self._parts.on_embedding(scope, asked.texts, time.perf_counter() - begun)
-        tokens = sum(-(-len(text) // _CHARS_PER_TOKEN) for text in asked.texts)
+        tokens = sum(map(estimated_tokens, asked.texts))
         return web.json_response(embedding_body(asked, vectors, tokens))
 
     async def _models(self, request: web.Request) -> web.StreamResponse:

@@ -84,3 +84,43 @@ def test_a_tokenizer_that_says_what_cannot_be_is_one_clear_error(tmp_path: Path,
         server.state.tokenizer = lambda _: reply
         with pytest.raises(BackboneError, match=r"/tokenize says .* set backbone\.token_counter"):
             asyncio.run(run(server))
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("All human beings are born free.", 8),  # 31 characters
+        ("Alle Menschen sind frei an Würde.", 9),
+        ("昨天我和妹妹去公园。", 10),
+        ("人間は自由である。", 9),
+        ("모든 인간은", 6),  # five syllables and a space
+        ("มนุษย์", 5),  # four letters and two marks
+        ("Все люди равны", 7),  # twelve letters and two spaces
+        ("Pixel 🐱!", 3),
+        ("", 0),
+    ],
+)
+def test_tokens_are_estimated_by_script(tmp_path: Path, text: str, tokens: int) -> None:
+    """Four characters were a token in any script: Chinese had a quarter of its tokens, and overran its window."""
+
+    async def count() -> int:
+        config = backbone_config(token_counter="characters_by_script")
+        async with open_backbone(StubEngine([]), tmp_path, config=config) as backbone:
+            return await backbone.bind("c1").count_tokens(text)
+
+    assert asyncio.run(count()) == tokens
+
+
+def test_a_quarter_of_the_characters_of_chinese_is_warned_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def count(*texts: str) -> None:
+        config = backbone_config(token_counter="characters")
+        async with open_backbone(StubEngine([]), tmp_path, config=config) as backbone:
+            for text in texts:
+                await backbone.bind("c1").count_tokens(text)
+
+    asyncio.run(count("Hello, my dear 妹妹, how are you today?"))
+    assert "token_counter" not in caplog.text
+    asyncio.run(count("昨天我和妹妹去公园散步。", "人人生而自由。"))
+    assert caplog.text.count("set backbone.token_counter=characters_by_script") == 1
