@@ -33,9 +33,9 @@ _HAS_MARKS = regex.compile(_MARKED, regex.V1)
 #: What runs of word characters of ``re`` cut wrongly: the above, full-width letters and digits, and Turkish i.
 _NEEDS_CARE = regex.compile(rf"{_JOINED}|{_MARKED}|[\uff10-\uff19\uff21-\uff3a\uff41-\uff5aİı\u0640]", regex.V1)
 #: What takes about as many tokens as four Latin characters: characters of scripts without spaces and of Korean, their
-#: punctuation, emoji. And as two: letters of other scripts and their marks. By the vocabularies o200k and cl100k of
-#: OpenAI and that of DeepSeek (0.8, 1.2 and 1.6 characters of Chinese are a token, 2.2, 3.9 and 3.5 of Russian, 1.0, 3.5
-#: and 2.0 of Hindi, 1.0, 2.1 and 2.5 of Thai, 5.2 of English), on article 1 of the Declaration of Human Rights.
+#: punctuation, emoji. And as two: letters of other scripts and their marks. Characters per token of article 1 of the
+#: Declaration of Human Rights by cl100k, o200k (OpenAI) and DeepSeek's vocabulary: 0.8, 1.2 and 1.6 in Chinese, 1.0,
+#: 2.1 and 2.5 in Thai, 2.2, 3.9 and 3.5 in Russian, 1.0, 3.5 and 2.0 in Hindi, 5.2 in English.
 _LIKE_FOUR = regex.compile(rf"{_JOINED}|{_PICTURE}|[\u3001-\u303f\uff01-\uff65]", regex.V1)
 _LIKE_TWO = regex.compile(rf"[[\p{{L}}\p{{M}}]--\p{{Latin}}--{_JOINED}]", regex.V1)
 _CHARACTERS_PER_TOKEN = 4
