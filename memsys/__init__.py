@@ -57,5 +57,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Public names, for completion and for Python's ``Did you mean``."""
+    """Return the public names, for completion and for Python's ``Did you mean``."""
     return sorted({*__all__, *globals()})

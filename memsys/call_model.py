@@ -1,4 +1,4 @@
-"""How many calls a memory system is expected to make, for plans of what a run will take.
+"""Expected numbers of calls of a memory system, for estimates of a run's cost.
 
 A system's config offers ``expected_calls`` and ``context_tokens`` (:class:`PlansCalls`). Counts follow from the method
 (a note is analysed once, a question has one answer) or from a rate that real runs have shown, named next to it. Lengths
@@ -72,14 +72,14 @@ class PlansCalls(Protocol):
     """A memory config that can say what it will ask of the backbone."""
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls] | None:
-        """Calls of each role over a whole data set of this shape; ``None`` where a part of the system does not say."""
+        """Return the calls of each role over such a data set; ``None`` where a part of the system cannot say."""
 
     def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of the context that the reader is shown for a question."""
+        """Return the mean tokens of the context that the reader is shown for a question."""
 
 
 def reply_tokens(role: Mapping[str, Any], usual: float) -> float:
-    """Length of a reply: as usual, but no more than its settings allow."""
+    """Return the length of a reply: as usual, but no more than its settings allow."""
     limits = [usual, float(role.get("max_tokens") or usual)]
     if role.get("max_chars"):
         limits.append(float(role["max_chars"]) * (role.get("max_items") or 1) / CHARS_PER_TOKEN + ENVELOPE_TOKENS)
@@ -88,12 +88,12 @@ def reply_tokens(role: Mapping[str, Any], usual: float) -> float:
 
 @cache
 def template_tokens(path: str) -> float:
-    """Length of a prompt's template."""
+    """Return the length of a prompt's template."""
     return len((ROOT / path).read_text(encoding="utf-8")) / CHARS_PER_TOKEN
 
 
 def settings_key(config: Any, *reading: str) -> str:
-    """Key of the calls of the write path: equal for settings that differ only in name and the fields in ``reading``."""
+    """Return the key of the write path's calls, equal for settings that differ only in name and in ``reading``."""
     assert is_dataclass(config) and not isinstance(config, type)
     fields = {name: value for name in config.__dataclass_fields__ if (value := getattr(config, name)) is not None}
     kept = {name: value for name, value in fields.items() if name not in (*reading, "name")}

@@ -9,7 +9,7 @@ def usable_cores() -> int:
 
 
 def thread_limit() -> int | None:
-    """The threads that ``OMP_NUM_THREADS`` leaves this process; ``None`` where it says nothing.
+    """Return the number of threads that ``OMP_NUM_THREADS`` allows; ``None`` where it says nothing.
 
     joblib sets it in the cells of a local sweep to their share of the cores, and batch systems in the jobs they start.
     """

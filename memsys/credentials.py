@@ -51,7 +51,7 @@ _NO_KEY = re.compile(r"[A-Z_][A-Z0-9_]*|null|None|(?:)|\$\{.*|\*+", re.DOTALL)
 
 
 def bearer(variable: str | None, setting: str, otherwise: str) -> Mapping[str, str]:
-    """Header that carries a server's key; none for a server without one.
+    """Return the header that carries a server's key; none for a server without one.
 
     Args:
         variable: environment variable that holds the key; ``None``: the server asks for none.
@@ -161,7 +161,7 @@ def _field(match: re.Match[str]) -> str:
 
 
 def _variables(match: re.Match[str]) -> str:
-    """What names environment variables, with each value taken out that is no such name; a further setting ends it."""
+    """Return the names of environment variables among some values; values that cannot be names are removed."""
     values = match[2].split(",")
     ours = next((number for number, each in enumerate(values) if number and re.search(r"[=:]", each)), len(values))
     kept = [each if _NO_KEY.fullmatch(each.strip("[]()\"'`.;:")) else MASK for each in values[:ours]]
@@ -169,7 +169,7 @@ def _variables(match: re.Match[str]) -> str:
 
 
 def _environment_keys() -> list[str]:
-    """Values of the environment's variables that are named like keys, longest first."""
+    """Return the values of the environment's variables that are named like keys, longest first."""
     found = {
         value.strip() for name, value in os.environ.items() if _IS_SECRET.fullmatch(name) and not name.endswith("_SOCK")
     }
@@ -189,7 +189,7 @@ def without_secrets(tree: Json) -> Json:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    """Whether a setting of this name and value holds a key."""
+    """Return whether a setting of this name and value holds a key."""
     named = _IS_VARIABLE_SETTING.fullmatch(name) and not _NO_KEY.fullmatch(value)
     return bool(value and (_IS_SECRET.fullmatch(name) or named))
 

@@ -118,7 +118,7 @@ def in_words(text: str) -> str:
 
 
 def _further_words(text: str) -> bool:
-    """Whether letters or digits are left of a date once its day, its time of day and a weekday are taken out."""
+    """Return whether a date has letters or digits besides its day, time of day and weekday."""
     for pattern in (next(day for day in _DAYS if day.search(text)), _CLOCK):
         text = pattern.sub(" ", text, count=1)
     return _WORD.search(_FILLERS.sub(" ", text)) is not None

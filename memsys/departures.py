@@ -1,4 +1,4 @@
-"""Where a memory system departs from its paper or its authors' code: one ``departures.yaml`` next to each system.
+"""Deviations of a memory system from its paper or its authors' code: one ``departures.yaml`` next to each system.
 
 A system is found by the ``_target_`` of its presets: ``baselines.amem.config.AmemConfig`` keeps its list in
 ``baselines/amem/departures.yaml``, ``baselines.full_context.FullContextConfig``, which is one module and no package, in
@@ -34,7 +34,7 @@ Extent = Literal["wording", "order", "tie", "content"]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Which differences of a parity run (:mod:`eval.parity`) a departure explains; all that is said must fit.
+    """Differences of a parity run (:mod:`eval.parity`) that a deviation explains; all conditions must hold.
 
     Attributes:
         kind: of the difference.
@@ -80,7 +80,7 @@ class Departure:
     match: tuple[Match, ...] = ()
 
     def applies_to(self, preset: str) -> bool:
-        """Whether it holds for a preset of the system."""
+        """Return whether it applies to a preset of the system."""
         return ALL in self.presets or preset in self.presets
 
 

@@ -1,4 +1,4 @@
-"""Whether a setting has the type that its class declares, and how to say that it has not."""
+"""Type checks of settings against the types that their class declares, and their messages."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def type_problem(declared: Any, value: Any) -> str:
 
 
 def _kinds(declared: Any) -> tuple[Any, ...]:
-    """The types that a value may have; empty where one of them is none of those that are checked."""
+    """Return the types that a value may have; empty if one of them is not checked."""
     options = get_args(declared) if get_origin(declared) in (Union, UnionType) else (declared,)
     kinds = tuple(get_origin(option) or option for option in options)
     return kinds if all(kind in _NAMES or kind is NoneType for kind in kinds) else ()

@@ -21,13 +21,13 @@ GONE_SECONDS = 45.0
 
 
 def own_name() -> str:
-    """Name of this process among all machines."""
+    """Return the name of this process among all machines."""
     host = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())
     return f"{host}-{os.getpid()}-{threading.get_native_id()}"
 
 
 def disk_time(folder: Path) -> float:
-    """The time, in seconds, by the clock of the disk that a folder lies on."""
+    """Return the time, in seconds, by the clock of the disk that a folder lies on."""
     probe = folder / f".clock-{own_name()}"
     probe.touch()
     seconds = probe.stat().st_mtime
@@ -36,7 +36,7 @@ def disk_time(folder: Path) -> float:
 
 
 def is_young(path: Path, now: float) -> bool:
-    """Whether a file was touched less than :data:`GONE_SECONDS` ago.
+    """Return whether a file was touched less than :data:`GONE_SECONDS` ago.
 
     Args:
         path: in a folder that several machines see.

@@ -24,7 +24,7 @@ State = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the harness hands to a memory of one conversation.
+    """Parts that the harness gives to a memory of one conversation.
 
     Attributes:
         conversation_id: names the conversation; part of every seed.
@@ -160,16 +160,16 @@ class BaseMemory:
     """Defaults for the parts of the protocol that most systems do not need."""
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """One unit per turn."""
+        """Return one unit per turn."""
         return [Unit(unit_id=turn.turn_id, turns=(turn,)) for turn in conversation.turns]
 
     async def prepare(self, unit: Unit) -> Prepared:
-        """Nothing to prepare."""
+        """Do nothing by default: the system prepares no units."""
         return None
 
     async def consolidate(self) -> None:
-        """Nothing to finish."""
+        """Do nothing by default: the system has no final step."""
 
     def statistics(self) -> Mapping[str, Json]:
-        """No statistics."""
+        """Return no statistics by default."""
         return {}

@@ -46,7 +46,7 @@ def is_local(host: str) -> bool:
 
 
 def _is_short_loopback(name: str) -> bool:
-    """Whether an address of fewer than four numbers, such as ``127.1``, is of this machine."""
+    """Return whether an address of fewer than four numbers, such as ``127.1``, is a loopback address."""
     if not name.replace(".", "").isdigit():
         return False
     try:

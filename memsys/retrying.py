@@ -47,7 +47,7 @@ def asked_pause(headers: Mapping[str, str]) -> float:
 
 
 def _until_reset(given: Mapping[str, str], now: float) -> float:
-    """Seconds until the limits that are used up are reset; until the first reset where no limit says what remains."""
+    """Return the seconds until exhausted limits reset; until the first reset where no limit says what remains."""
     resets = {name: _seconds(value, now) for name, value in given.items() if name.startswith(_RESET)}
     known = {name.removeprefix(_RESET): pause for name, pause in resets.items() if pause is not None}
     used_up = [pause for limit, pause in known.items() if given.get(f"{_REMAINING}{limit}") == "0"]

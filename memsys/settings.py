@@ -43,7 +43,7 @@ def check_minimum(settings: object, group: str, **minima: float) -> None:
 
 
 def _is_whole(settings: object, key: str) -> bool:
-    """Whether a field of a dataclass is declared as ``int``, or as ``int | None``."""
+    """Return whether a field of a dataclass is declared as ``int``, or as ``int | None``."""
     declared = getattr(settings, "__dataclass_fields__", {}).get(key)
     return declared is not None and declared.type in (int, int | None, "int", "int | None")
 

@@ -1,4 +1,4 @@
-"""How a turn becomes text, and turns fall into sessions.
+"""Turns as text, and their grouping into sessions.
 
 One rule per run, shared by every system, so that memory is the only difference.
 """

@@ -1,4 +1,4 @@
-"""How systems that write more than one turn at a time cut a conversation into units."""
+"""Units of conversation for systems that write more than one turn at a time."""
 
 from memsys.turns import sessions_of
 from memsys.vocabulary import Conversation, Unit

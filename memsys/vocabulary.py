@@ -61,7 +61,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked. Carries nothing that a system should not know when it answers."""
+    """A question. Carries nothing that a system should not know when it answers."""
 
     question_id: str
     conversation_id: str
@@ -109,7 +109,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one write ingests: a turn for most systems, eight messages or a session for others.
+    """Input of one write: a turn for most systems, eight messages or a session for others.
 
     Attributes:
         unit_id: unique in its conversation.

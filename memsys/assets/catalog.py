@@ -111,7 +111,7 @@ def find_asset(name: str) -> Asset:
 
 
 def asset_path(name: str) -> Path:
-    """Path of an asset's file or folder, as it is to be used.
+    """Return the path of an asset's file or folder, as it is to be used.
 
     Raises:
         AssetError: unknown name, or a file is missing, or is not the one that the catalogue knows.
@@ -126,7 +126,7 @@ def asset_path(name: str) -> Path:
 
 
 def model_folder(name: str) -> Path:
-    """Folder of a model under the models folder, which need not be there, nor in the catalogue.
+    """Return the folder of a model under the models folder, which need not be there, nor in the catalogue.
 
     Raises:
         AssetError: the catalogue has it, and a file that is there is another.
@@ -148,11 +148,11 @@ def _check_content(asset: Asset) -> None:
 
 
 def file_paths(asset: Asset) -> tuple[Path, ...]:
-    """Paths of all files of an asset, in catalogue order."""
+    """Return the paths of all files of an asset, in catalogue order."""
     destination = models_dir() / asset.destination
     return tuple(destination / file for file in asset.files) if asset.is_folder else (destination,)
 
 
 def nltk_data_dir() -> Path:
-    """Folder to put first on ``nltk.data.path``."""
+    """Return the folder that must come first on ``nltk.data.path``."""
     return models_dir() / "nltk_data"

@@ -23,13 +23,13 @@ _KNOWN: dict[Path, dict[str, object]] = {}
 
 
 def sha256(path: Path) -> str:
-    """Hex digest of a file's content."""
+    """Return the hex digest of a file's content."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def remembered_sha256(path: Path) -> str:
-    """Hex digest of a file's content, without reading it again while it is the file that was read before.
+    """Return the hex digest of a file's content; an unchanged file is not read again.
 
     It is taken for that file while inode, size, time of modification and time of change are the same. The last of
     these moves with every write, and no program can set it back. What is remembered lies under ``models/.verified``.
@@ -58,7 +58,7 @@ def _note_of(path: Path) -> Path:
 
 
 def read_note(note: Path) -> dict[str, object]:
-    """What was noted about files; nothing where the note is missing or damaged."""
+    """Return what was noted about files; nothing where the note is missing or damaged."""
     try:
         content = json.loads(note.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

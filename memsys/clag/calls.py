@@ -20,7 +20,7 @@ PROFILE_TOKENS = 60
 
 
 def expected_calls(config: ClagConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """As A-Mem; from the first clusters on, notes are routed, clusters described and, for questions, selected."""
+    """Return A-Mem's calls, and routing, profiling and selection of clusters once there are clusters."""
     read = ("retrieval_scope", "select", "k_stage1", "top_n", "selector_query", "search_query", "empty_keywords",
             "merge", "k_retrieve", "context")  # fmt: skip
     own = settings_key(config, *read)
@@ -51,7 +51,7 @@ def expected_calls(config: ClagConfig, shape: DataShape) -> list[ExpectedCalls]:
 
 
 def _evolution_calls(config: ClagConfig, shape: DataShape, evolving: float, own: str) -> list[ExpectedCalls]:
-    """One joint call per evolving note, or one for its links and one for each neighbour."""
+    """Return one joint call per evolving note, or one for its links and one for each neighbour."""
     joint = evolution_calls(config, shape, evolving, own)
     if config.evolution_calls == "joint":
         return [joint]
@@ -63,7 +63,7 @@ def _evolution_calls(config: ClagConfig, shape: DataShape, evolving: float, own:
 
 
 def _profile_calls(config: ClagConfig, shape: DataShape) -> tuple[float, float]:
-    """Descriptions of clusters while writing, and once the stream has ended."""
+    """Return the descriptions of clusters while writing, and once the stream has ended."""
     buffered = config.cold_start == "buffer"
     during = after = 0.0
     for turns in shape.turns:
@@ -80,5 +80,5 @@ def _profile_calls(config: ClagConfig, shape: DataShape) -> tuple[float, float]:
 
 
 def context_tokens(config: ClagConfig, shape: DataShape) -> float:
-    """The retrieved notes."""
+    """Return the tokens of the retrieved notes."""
     return float(config.k_retrieve * (shape.turn_tokens + 60))

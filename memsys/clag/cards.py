@@ -1,4 +1,4 @@
-"""How candidate clusters are shown to the router and to the selector."""
+"""Cards that describe candidate clusters to the router and to the selector."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from memsys.settings import check_texts
 
 @dataclass(frozen=True, slots=True)
 class CardLabels:
-    """What precedes each line of a card (``memory.card_labels``), indentation included.
+    """Labels of the lines of a card (``memory.card_labels``), indentation included.
 
     Attributes:
         id: the cluster's id.
@@ -32,7 +32,7 @@ class CardLabels:
 
 @dataclass(frozen=True, slots=True)
 class CardRules:
-    """How a cluster is shown.
+    """Settings of a cluster's card.
 
     Attributes:
         examples: number of example notes.

@@ -144,7 +144,7 @@ def frequent_tags(notes: Iterable[Note], limit: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ProvisionalRules:
-    """How a cluster is described that has no profile yet (``memory.provisional``); the router reads it.
+    """Settings of the description of a cluster without a profile (``memory.provisional``), for the router.
 
     Attributes:
         tags: where it has tags, which are filled in.

@@ -200,27 +200,27 @@ class ClagConfig(SystemConfig):
 
     @property
     def evolution(self) -> EvolutionRules:
-        """How replies of the role ``evolve`` are applied."""
+        """Settings of applying replies of the role ``evolve``."""
         given: dict[str, Any] = {**self.evolution_rules, "labels": note_labels(self.note_labels)}
         return from_settings(EvolutionRules, given, "memory.evolution_rules")
 
     @cached_property
     def provisional_rules(self) -> ProvisionalRules:
-        """How clusters without a profile are described."""
+        """Settings of the description of clusters without a profile."""
         return from_settings(ProvisionalRules, self.provisional, "memory.provisional")
 
     @property
     def card_rules(self) -> CardRules:
-        """How clusters are shown to router and selector."""
+        """Settings of the cards for router and selector."""
         labels = from_settings(CardLabels, self.card_labels, "memory.card_labels")
         return CardRules(self.card_examples, self.card_chars, labels)
 
     @cached_property
     def profile_labels(self) -> SampleLabels:
-        """How members are shown to the role ``profile``."""
+        """Settings of the members shown to the role ``profile``."""
         return from_settings(SampleLabels, self.sample_labels, "memory.sample_labels")
 
     @property
     def context_rules(self) -> NoteContextRules:
-        """How hits become text."""
+        """Settings of the context."""
         return context_rules(self.context, self.k_retrieve, note_labels(self.note_labels))

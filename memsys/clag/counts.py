@@ -1,4 +1,4 @@
-"""What the run records of a CLAG memory (sizes as in the paper's appendix C.1)."""
+"""Statistics of a CLAG memory in the run's record (sizes as in the paper's appendix C.1)."""
 
 from collections import Counter
 

@@ -46,7 +46,7 @@ class ClusterMaintainer:
 
     @property
     def rules(self) -> ProvisionalRules:
-        """How a cluster without a profile is described."""
+        """Settings of the description of a cluster without a profile."""
         return self.config.provisional_rules
 
     async def initialise(self) -> None:

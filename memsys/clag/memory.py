@@ -109,7 +109,7 @@ class ClagMemory(BaseMemory):
         return evolution
 
     def _evolution_scope(self, route: Route | None) -> VectorIndex | None:
-        """The notes that a note evolves among; ``None`` for a note that does not evolve."""
+        """Return the notes that a note evolves among; ``None`` for a note that does not evolve."""
         config = self._config
         if route is None:
             return None if config.cold_start == "buffer" else self._everything

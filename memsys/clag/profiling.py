@@ -29,7 +29,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class SampleLabels:
-    """What precedes each line of a member that a profile is written from (``memory.sample_labels``)."""
+    """Labels of a member's lines in the prompt for a profile (``memory.sample_labels``)."""
 
     content: str
     context: str

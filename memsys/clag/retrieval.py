@@ -20,7 +20,7 @@ from memsys.vocabulary import Json, Retrieval
 
 @dataclass(frozen=True, slots=True)
 class StageTwoResult:
-    """What Stage 2 found. ``searched`` are the clusters looked into; none means that all notes were searched."""
+    """Result of Stage 2. ``searched`` are the searched clusters; none means that all notes were searched."""
 
     hits: Sequence[Scored]
     searched: tuple[str, ...] = ()

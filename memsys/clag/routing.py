@@ -20,7 +20,7 @@ RouteCause = Literal["chosen", "invalid_nearest", "new_tau", "new_invalid"]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a note goes; no cluster means that it founds one. ``malformed``: the router's reply did not parse."""
+    """Route of a note; no cluster means that it founds one. ``malformed``: the router's reply did not parse."""
 
     cluster_id: str | None
     cause: RouteCause

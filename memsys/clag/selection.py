@@ -20,7 +20,7 @@ GlobalReason = Literal[
 
 @dataclass(frozen=True, slots=True)
 class SelectionQuery:
-    """What Stage 1 knows of the question: the text, its tags, and the embedding (d,) of both together."""
+    """Input of Stage 1: the question's text, its tags, and the embedding ``(d,)`` of both together."""
 
     text: str
     tags: tuple[str, ...]

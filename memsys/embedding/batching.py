@@ -36,7 +36,7 @@ class Encoder(Protocol):
 
 @dataclass
 class EmbeddingCounts:
-    """What an embedder did since it was made.
+    """Counts of an embedder's work since it was made.
 
     Attributes:
         requested: texts asked for.
@@ -129,7 +129,7 @@ class BatchingEmbedder:
         return np.stack([vectors[text] for text in texts])
 
     def statistics(self) -> Mapping[str, float]:
-        """Counts since the embedder was made, for the run's record."""
+        """Return the counts since the embedder was made, for the run's record."""
         return asdict(self.counts)
 
     def knows(self, texts: Sequence[str]) -> bool:
@@ -174,7 +174,7 @@ class BatchingEmbedder:
         return pending
 
     def _start_batch(self) -> None:
-        """Hand the next batch to the worker; with none left, all that waits is cut into batches first."""
+        """Give the next batch to the worker; if none is left, split all waiting texts into batches first."""
         with self._lock:
             if not self._batches:
                 by_length = sorted(self._waiting, key=len)
@@ -222,7 +222,7 @@ class BatchingEmbedder:
         return vectors
 
     def _finish_batch(self, batch: Sequence[str], outcome: Future[Vectors]) -> None:
-        """Hand each caller its vector, or the error, and go on with the next batch."""
+        """Give each caller its vector, or the error, and continue with the next batch."""
         error = outcome.exception()
         for row, text in enumerate(batch):
             with self._lock:

@@ -49,7 +49,7 @@ class TokenizedTexts:
 
 
 def is_mean_pooled_bert(folder: Path) -> bool:
-    """Whether the model of a folder is computed here: BERT, the mean of all tokens, then length one."""
+    """Return whether the model of a folder is computed here: BERT, the mean of all tokens, then length one."""
     try:
         config = _read(folder / "config.json")
         modules = tuple(str(module["type"]).rpartition(".")[2] for module in _read(folder / "modules.json"))
@@ -163,7 +163,7 @@ class _Graph:
         return bytes(model.SerializeToString())
 
     def _embedded(self) -> str:
-        """Sum of the vectors of word piece, segment (always the first) and position, normalised."""
+        """Return the sum of the vectors of word piece, segment (always the first) and position, normalised."""
         zero, one = self._constant("zero", [0]), self._constant("one", [1])
         words = self._node("Gather", self._weight("embeddings.word_embeddings.weight"), "ids", axis=0)
         segment = self._node("Slice", self._weight("embeddings.token_type_embeddings.weight"), zero, one)
@@ -172,7 +172,7 @@ class _Graph:
         return self._normalised("embeddings", self._node("Add", self._node("Add", words, segment), positions))
 
     def _layer(self, name: str, states: str) -> str:
-        """One layer of attention and feed-forward network."""
+        """Return one layer of attention and feed-forward network."""
         attended = self._linear(f"{name}.attention.output.dense", self._attention(f"{name}.attention.self", states))
         states = self._normalised(f"{name}.attention.output", self._node("Add", attended, states))
         inner = self._node("Gelu", self._linear(f"{name}.intermediate.dense", states))
@@ -180,7 +180,7 @@ class _Graph:
         return self._normalised(f"{name}.output", self._node("Add", outer, states))
 
     def _attention(self, name: str, states: str) -> str:
-        """Scaled dot products of every head; queries, keys and values of shape (heads, length, size)."""
+        """Return the scaled dot products of every head; queries, keys and values of shape (heads, length, size)."""
         heads, width = int(self._config["num_attention_heads"]), int(self._config["hidden_size"])
         by_head = self._constant("by head", [0, heads, width // heads])
         parts = {"query": [1, 0, 2], "key": [1, 2, 0], "value": [1, 0, 2]}

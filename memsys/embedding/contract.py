@@ -1,4 +1,4 @@
-"""What an embedder is."""
+"""Protocol of embedders."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -69,10 +69,10 @@ class KeepsVectors(Protocol):
         """
 
     def has_kept(self) -> bool:
-        """Whether the folder held any vector when it was opened, or holds one by now."""
+        """Return whether the folder held any vector when it was opened, or holds one by now."""
 
     def knows(self, texts: Sequence[str]) -> bool:
-        """Whether these texts can be embedded without the model."""
+        """Return whether these texts can be embedded without loading the model."""
 
 
 @runtime_checkable
@@ -80,7 +80,7 @@ class PaidPerToken(Embedder, Protocol):
     """An embedder behind a provider that is paid by the token."""
 
     def paid(self, texts: Sequence[str]) -> int:
-        """Tokens that a provider counted for these texts and that were not asked for here before.
+        """Return the tokens that a provider counted for these texts and that were not asked for here before.
 
         Vectors from a cache have none. A text that several callers wanted at the same time is paid once, and its tokens
         are given to the one of them who asks first.

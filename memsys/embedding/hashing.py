@@ -90,5 +90,5 @@ def _crc32(word: str) -> int:
 
 
 def _own_code(text: str) -> int:
-    """A number of the whole text, whatever its white space."""
+    """Return a number of the whole text, whatever its white space."""
     return zlib.crc32(" ".join(text.split()).encode())

@@ -125,7 +125,7 @@ class HostedEmbedder(BatchingEmbedder):
         return cut_by_chars(text, self._server.config.max_chars)
 
     def statistics(self) -> Mapping[str, float]:
-        """Counts since the embedder was made; ``truncated``: texts that were cut, ``tokens``: what they all had."""
+        """Return the counts since the embedder was made; ``truncated``: texts that were cut, ``tokens``: of all."""
         return {**super().statistics(), "truncated": self._server.truncated, "tokens": self._server.tokens.total}
 
     def paid(self, texts: Sequence[str]) -> int:
@@ -162,7 +162,7 @@ class _TokenCounts:
                 self._of_text[text] += share
 
     def take(self, texts: Sequence[str]) -> int:
-        """Tokens of these texts since they were last asked for."""
+        """Return the tokens of these texts since the last call."""
         with self._lock:
             return sum(self._of_text.pop(text, 0) for text in set(texts))
 
@@ -245,7 +245,7 @@ class _Server:
             raise _TransientError(f"the reply is not JSON ({asked_address(url, _SETTING)})") from error
 
     def _refusal(self, response: Any, headers: Mapping[str, str], through: str) -> Exception:
-        """The error of a status that is not 200."""
+        """Return the error of a status that is not 200."""
         message = f"status {response.status_code}: {_without_key(response.text, headers)}"
         if response.status_code in _RETRIED_STATUS:
             return _TransientError(message, asked_pause(response.headers))
@@ -287,12 +287,12 @@ def _tokens(payload: Any, sent: Sequence[str]) -> int:
 
 
 def _headers(config: HostedEmbedderConfig) -> Mapping[str, str]:
-    """The key, read from the environment and kept nowhere."""
+    """Return the headers with the key, which is read from the environment each time."""
     otherwise = "set embedder.api_key_env=null for a server without one, or choose embedder=minilm"
     return bearer(config.api_key_env, "embedder.api_key_env", otherwise)
 
 
 def _without_key(text: str, headers: Mapping[str, str]) -> str:
-    """The server's own words, without the key if it quotes it."""
+    """Return the server's own words, without the key if it quotes it."""
     key = headers.get("Authorization", "").removeprefix("Bearer ")
     return redacted(text.replace(key, MASK) if key else text)[:_LONGEST_MESSAGE]

@@ -109,7 +109,7 @@ class SentenceTransformerEmbedder(BatchingEmbedder):
         return self._cut(text)
 
     def statistics(self) -> Mapping[str, float]:
-        """Counts since the embedder was made; ``truncated`` counts encoded texts that were cut."""
+        """Return the counts since the embedder was made; ``truncated`` counts encoded texts that were cut."""
         return {**super().statistics(), "truncated": self._model.truncated}
 
 
@@ -147,7 +147,7 @@ class _LocalModel:
         return vectors
 
     def kept_in(self, folder: Path) -> Path | None:
-        """Where in a folder the vectors of this model on this processor are kept; ``None`` on a GPU.
+        """Return where in a folder the vectors of this model on this processor are kept; ``None`` on a GPU.
 
         Raises:
             AssetError: the model's folder is missing.
@@ -216,7 +216,7 @@ class _Bert:
         self.dimension = self._encoder.dimension
 
     def __call__(self, texts: Sequence[str]) -> tuple[Vectors, int]:
-        """Vectors of a batch, and how many of its texts were cut."""
+        """Return the vectors of a batch, and how many of its texts were cut."""
         tokenized = self._tokenize(texts)
         return self._encoder(tokenized), tokenized.cut
 
@@ -244,7 +244,7 @@ class _Library:
         self.dimension = self._model.get_embedding_dimension()
 
     def __call__(self, texts: Sequence[str]) -> tuple[Vectors, int]:
-        """Vectors of a batch, and how many of its texts were cut."""
+        """Return the vectors of a batch, and how many of its texts were cut."""
         import torch
 
         tokens = self._model.tokenizer(list(texts), **self._options)
@@ -256,5 +256,5 @@ class _Library:
 
 
 def _sees_gpu() -> bool:
-    """Whether torch may find a GPU; asked without importing it."""
+    """Return whether torch may find a GPU; asked without importing it."""
     return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()

@@ -113,7 +113,7 @@ class VectorStore:
         return self._own
 
     def _keys(self, file: Path) -> NDArray[Any]:
-        """Keys of the whole rows of a file, which is closed again: a folder may hold more files than may be open."""
+        """Return the keys of a file's whole rows and close it: a folder may hold more files than may be open."""
         whole = file.stat().st_size // self._row.itemsize
         if not whole:
             return np.zeros(0, self._row)["key"]

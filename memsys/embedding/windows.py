@@ -51,7 +51,7 @@ async def embed_whole(embedder: Embedder, texts: Sequence[str]) -> Vectors:
 
 
 def _mean(vectors: Vectors) -> Vectors:
-    """The direction of the sum; one vector stays as it is, to the bit."""
+    """Return the normalised sum of vectors; a single vector is returned unchanged."""
     if len(vectors) == 1:
         return np.asarray(vectors[0], np.float32)
     total = vectors.sum(axis=0, dtype=np.float64)

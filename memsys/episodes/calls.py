@@ -11,7 +11,7 @@ EPISODE_TURNS = 8
 
 
 def online_episode_calls(config: Any, shape: DataShape) -> list[ExpectedCalls]:
-    """For each message whether it begins an episode; then each episode is written.
+    """Return a boundary call for each message and a call that writes each episode.
 
     Where a session always begins a new one, sessions are cut and described ahead, and their first messages are not
     asked about.
@@ -31,7 +31,7 @@ def online_episode_calls(config: Any, shape: DataShape) -> list[ExpectedCalls]:
 
 
 def fact_calls(roles: Sequence[str], shape: DataShape, shared: str, *, ahead: bool = False) -> list[ExpectedCalls]:
-    """Each role is asked of each episode; ``ahead``: with its session, before anything is stored."""
+    """Return one call of each role for each episode; ``ahead``: with its session, before anything is stored."""
     prompt = 600 + EPISODE_TURNS * shape.turn_tokens
     return [
         ExpectedCalls(phase, role, calls, prompt, 200, shared)
@@ -41,11 +41,11 @@ def fact_calls(roles: Sequence[str], shape: DataShape, shared: str, *, ahead: bo
 
 
 def episodes_by_phase(shape: DataShape, *, ahead: bool = False) -> tuple[tuple[Phase, float], ...]:
-    """Episodes by phase: a conversation's last one is written when the conversation is over, unless all are ahead."""
+    """Return the episodes by phase: a conversation's last one ends with the conversation, unless all are ahead."""
     last, episodes = len(shape.turns), sum(shape.turns) / EPISODE_TURNS
     return (("prepare", episodes),) if ahead else (("write", episodes - last), ("consolidate", last))
 
 
 def episode_prompt_tokens(shape: DataShape) -> float:
-    """Tokens of the prompt that writes an episode."""
+    """Return the tokens of the prompt that writes an episode."""
     return 400 + EPISODE_TURNS * shape.turn_tokens

@@ -18,7 +18,7 @@ from memsys.llm.contract import LanguageModel
 
 
 class FactStore(Protocol):
-    """Where episodes and facts are kept.
+    """Store of episodes and facts.
 
     Attributes:
         episodes: by id.

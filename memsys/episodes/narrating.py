@@ -18,7 +18,7 @@ EpisodeFallback = Literal["recovered", "template"]
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What became of a block, before it is stored. ``time``: see :class:`memsys.episodes.nodes.Episode`."""
+    """Description of a block before it is stored. ``time``: see :class:`memsys.episodes.nodes.Episode`."""
 
     block: MessageBlock
     title: str
@@ -41,13 +41,13 @@ async def narrate(llm: LanguageModel, role: Role, block: MessageBlock, rules: Ep
 
 
 def template_title(block: MessageBlock) -> str:
-    """Title of a block without a description."""
+    """Return the title of a block without a description."""
     count = len(block.messages)
     return TEXTS("title_of_one", count=count) if count == 1 else TEXTS("title", count=count)
 
 
 def template_content(block: MessageBlock, quoted_chars: int) -> str:
-    """Text of a block without a description, which quotes the beginnings of its first and its last message."""
+    """Return the text of a block without a description: the beginnings of its first and last message."""
     count, time = len(block.messages), block.messages[0].time
     first, last = (message.line[:quoted_chars] for message in (block.messages[0], block.messages[-1]))
     content = TEXTS("first_and_last", count=count, first=first, last=last)

@@ -52,7 +52,7 @@ class MessageBlock:
 
     @property
     def key(self) -> str:
-        """What calls about the block are keyed by."""
+        """Key of the calls about the block."""
         return f"{self.messages[0].turn_id}..{self.messages[-1].turn_id}"
 
     def state(self) -> dict[str, Any]:

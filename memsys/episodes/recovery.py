@@ -1,4 +1,4 @@
-"""What can still be read from a reply that does not follow its schema."""
+"""Recovery of parts of a reply that does not follow its schema."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -10,7 +10,7 @@ EpisodeVector = Literal["content", "title_content"]
 
 @dataclass(frozen=True, slots=True)
 class BoundaryRules:
-    """Where one episode ends and the next begins.
+    """Settings of the boundaries between episodes.
 
     Attributes:
         show_times: messages are shown with their times; without, a rule about time gaps in the prompt is blind.
@@ -32,7 +32,7 @@ class BoundaryRules:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRules:
-    """What an episode keeps.
+    """Settings of what an episode keeps.
 
     Attributes:
         vector: text under which an episode is found.

@@ -7,7 +7,7 @@ from memsys.call_model import DataShape, ExpectedCalls, reply_tokens
 
 
 def extraction_calls(config: Any, shape: DataShape) -> ExpectedCalls:
-    """Facts of each batch of a session's messages for each scope: the same calls in SAGE and Mem0."""
+    """Return the extraction calls for each batch of messages and each scope, the same in SAGE and Mem0."""
     settings = config.roles["extract"]
     added = scope_count(config) * sum(ceil(turns / config.batch_size) for turns in shape.sessions)
     made_by = (
@@ -22,5 +22,5 @@ def extraction_calls(config: Any, shape: DataShape) -> ExpectedCalls:
 
 
 def scope_count(config: Any) -> int:
-    """Memories per conversation: one for each speaker, or one for both."""
+    """Return the number of memories per conversation: one for each speaker, or one for both."""
     return 2 if config.scopes == "speakers" else 1

@@ -138,7 +138,7 @@ def _salvaged(text: str, reading: ReplyReading) -> Json:
 
 
 def _written(given: Json) -> list[str]:
-    """Items of a list as texts, as Python writes what is none; of a text, its characters."""
+    """Return the items of a list as texts, converted by ``str``; of a text, its characters."""
     return [_written_item(item) for item in given] if isinstance(given, list | str | dict) else []
 
 

@@ -1,4 +1,4 @@
-"""How ``tau_noop`` is found without the benchmark (SAGE, appendix G).
+"""Calibration of ``tau_noop`` without the benchmark (SAGE, appendix G).
 
 The backbone writes diaries, each of one person and on one subject, whose entries repeat themselves about as much as a
 conversation does. Every diary runs through an empty scope in which everything is stored; the threshold is the score

@@ -12,7 +12,7 @@ DROPPED = 0.17
 
 
 def expected_calls(config: GatedConfig, shape: DataShape) -> Sequence[ExpectedCalls] | None:
-    """As the host, less what is dropped before it: a sixth to a third, says the paper; here a sixth."""
+    """Return the host's calls less the dropped units: a sixth (the paper: a sixth to a third)."""
     if not isinstance(config.host, PlansCalls):
         return None
     passed = 1 - DROPPED
@@ -25,5 +25,5 @@ def expected_calls(config: GatedConfig, shape: DataShape) -> Sequence[ExpectedCa
 
 
 def context_tokens(config: GatedConfig, shape: DataShape) -> float:
-    """As the host's; 0 where the host does not say."""
+    """Return the host's context tokens; 0 where the host does not say."""
     return config.host.context_tokens(shape) if isinstance(config.host, PlansCalls) else 0.0

@@ -1,4 +1,4 @@
-"""Which units of a stream a store covers already: decided in order, ahead of the writes."""
+"""Gate decisions about the units of a stream: made in order, ahead of the writes."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class GateRule:
 
 @dataclass(frozen=True, slots=True)
 class GateDecision:
-    """What the gate did with a unit: its score, greatest cosine and kappa, ``None`` where nothing was scored."""
+    """Gate decision on a unit: score, greatest cosine and kappa, ``None`` where nothing was scored."""
 
     dropped: bool
     score: float | None = None
@@ -85,7 +85,7 @@ class Decisions:
         return list(self._made)
 
     def state(self, count: int) -> dict[str, Any]:
-        """Snapshot as of the first ``count`` decisions, however many were made ahead."""
+        """Return the snapshot after the first ``count`` decisions, without those made ahead."""
         made = self._made[:count]
         passed = [str(position) for position, decision in enumerate(made) if not decision.dropped]
         columns = {field.name: [getattr(decision, field.name) for decision in made] for field in fields(GateDecision)}

@@ -1,4 +1,4 @@
-"""How well stored memories cover a candidate: kernel density on the sphere (SAGE, section 3.3).
+"""Coverage of a candidate by stored memories: kernel density on the sphere (SAGE, section 3.3).
 
 Every memory bears a von Mises-Fisher kernel ``exp(kappa * cosine)``. The score is the logarithm of their mean divided
 by kappa, so that it stays on the scale of the cosine: ``max - ln(N) / kappa <= score <= max``. A large kappa gives the
@@ -22,7 +22,7 @@ _POLE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class KappaRule:
-    """How the concentration is estimated.
+    """Settings of the estimate of the concentration.
 
     Attributes:
         cap: upper bound; ``None`` for the printed formula. The official code caps at 50, which real stores exceed
@@ -53,7 +53,7 @@ def vmf_score(cosines: NDArray[np.floating[Any]], kappa: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """How a scope supports a candidate: score, greatest cosine, and the id of the memory that has it."""
+    """Support of a candidate by a scope: score, greatest cosine, and the id of the memory that has it."""
 
     score: float
     cosine: float
@@ -118,7 +118,7 @@ class VmfScope:
         return self.index.vectors(self.index.ids if items is None else items)
 
     def state(self) -> dict[str, Any]:
-        """Snapshot."""
+        """Return the snapshot."""
         return {"index": self.index.state(), "sum": self._sum.copy()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:

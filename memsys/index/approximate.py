@@ -36,7 +36,7 @@ class ApproximateCandidates:
         return self._settings.kind == "ivf"
 
     def searches(self, count: int) -> bool:
-        """Whether an index of so many rows is searched approximately."""
+        """Return whether an index of so many rows is searched approximately."""
         return count > self._settings.exact_below
 
     def append(self, block: Vectors) -> None:
@@ -69,7 +69,7 @@ class ApproximateCandidates:
         self._stale.clear()
 
     def find(self, matrix: Vectors, gaps: Sequence[int], query: NDArray[np.float32], count: int) -> Rows:
-        """Rows that may be among the best ``count``, in no order.
+        """Return the rows that may be among the best ``count``, in no order.
 
         Args:
             matrix: all vectors, shape ``(n, dimension)``.

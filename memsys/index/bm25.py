@@ -97,7 +97,7 @@ class BM25Index:
         return [self._ids[row] for row in sorted(rows)]
 
     def state(self) -> Mapping[str, Any]:
-        """Snapshot: ids and texts; the postings follow from them."""
+        """Return the snapshot: ids and texts; the postings follow from them."""
         return {"ids": list(self._ids), "texts": list(self._texts)}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
@@ -136,7 +136,7 @@ class BM25Index:
         self._lengths[row] = len(document)
 
     def _recount(self, frequency: int, step: int) -> None:
-        """Note that a word's document frequency changes by one."""
+        """Update the idf of a word whose document frequency changed by one."""
         words_of = self._words_of_frequency
         words_of[frequency + step] += 1
         words_of[frequency] -= 1
@@ -154,7 +154,7 @@ class BM25Index:
         self._mean_idf = float((counts * idf).sum() / counts.sum()) if held else 0.0
 
     def _worth(self, word: str, rows: NDArray[np.int64], weight: float) -> NDArray[np.float64]:
-        """What a word adds to the score of each document that holds it.
+        """Return the contribution of a word to the score of each document that contains it.
 
         That depends on two small numbers, how often and among how many words: where there are more documents than pairs
         of them, each pair is worked out once.
@@ -172,18 +172,18 @@ class BM25Index:
         return pairs.ravel().take(places)
 
     def _saturated(self, counts: NDArray[np.int64], norms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What occurrences of a word are worth before its idf."""
+        """Return the saturated term frequency, before the idf."""
         worth: NDArray[np.float64] = counts * (self._k1 + 1) / (counts + norms)
         return worth
 
     def _norms(self, longest: int) -> NDArray[np.float64]:
-        """What a length of 0, 1, ... ``longest`` words adds to a word's count, shape ``(longest + 1,)``."""
+        """Return the length normalisation of documents of 0, 1, ... ``longest`` words, shape ``(longest + 1,)``."""
         mean_length = self._total_length / len(self._ids)
         norms: NDArray[np.float64] = self._k1 * (1 - self._b + self._b * self._counted_lengths(longest) / mean_length)
         return norms
 
     def _counted_lengths(self, longest: int) -> NDArray[np.float64]:
-        """What counts as the length of a document of 0, 1, ... ``longest`` words, shape ``(longest + 1,)``."""
+        """Return the encoded length of documents of 0, 1, ... ``longest`` words, shape ``(longest + 1,)``."""
         return np.arange(longest + 1, dtype=np.float64)
 
     def _idf(self, word: str) -> float:

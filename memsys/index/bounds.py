@@ -83,7 +83,7 @@ class SimilarityBounds:
 
 @lru_cache(maxsize=4)
 def _orthonormal(dimension: int) -> NDArray[np.float64]:
-    """Directions in rows, the same in every process: some waves of the discrete cosine transform, signs drawn by lot.
+    """Return orthonormal rows, equal in every process: rows of the discrete cosine transform with random signs.
 
     They spread what few components hold, and cost no decomposition.
     """

@@ -1,4 +1,4 @@
-"""How dense indexes search: exactly, or by one of FAISS's approximate indexes. One choice holds for a whole run."""
+"""Settings of dense search: exact, or one of FAISS's approximate indexes; one choice for a whole run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,7 +57,7 @@ _CHOSEN: ContextVar[IndexSettings] = ContextVar("index_settings")
 
 
 def chosen_index() -> IndexSettings:
-    """The choice that holds here; exact where none was made."""
+    """Return the chosen index settings; exact search where none were chosen."""
     return _CHOSEN.get(FLAT)
 
 

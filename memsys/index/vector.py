@@ -255,7 +255,7 @@ class VectorIndex:
         return least, greatest
 
     def state(self) -> Mapping[str, Any]:
-        """Snapshot: ids and matrix."""
+        """Return the snapshot: ids and matrix."""
         return {"ids": list(self._row_of), "vectors": self._matrix()[self._live()]}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
@@ -268,7 +268,7 @@ class VectorIndex:
         self.add(ids, np.asarray(state["vectors"], dtype=np.float32).reshape(len(ids), self._dimension))
 
     def _reaching(self, query: NDArray[np.float32], least: float) -> NDArray[np.int64] | None:
-        """Rows that may reach a cosine; ``None`` where another search finds them as fast."""
+        """Return the rows that may reach a cosine; ``None`` where another search finds them as fast."""
         count = len(self._ids)
         approximates = self._approximate is not None and self._approximate.searches(len(self))
         if least < LEAST_USEFUL or count < _FEW or approximates:
@@ -278,7 +278,7 @@ class VectorIndex:
         return None if len(rows) > count // 8 else rows[self._without_gaps(rows)]
 
     def _candidates(self, query: NDArray[np.float32], k: int, among: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        """Rows that may be among the first ``k``: the best ones, and every near-tie of the last place."""
+        """Return the rows that may be among the first ``k``: the best ones, and every near-tie of the last place."""
         import faiss
 
         faiss.omp_set_num_threads(1)
@@ -296,7 +296,7 @@ class VectorIndex:
         return self._with_ties(query, k, among)
 
     def _with_ties(self, query: NDArray[np.float32], k: int, among: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        """The same from the products with all rows, for when the last place has more near-ties than were fetched."""
+        """Return the same from the products with all rows, when the last place has more near-ties than were fetched."""
         rows, matrix = self._live() if among is None else among, self._matrix()
         products = inner_products(matrix, query)[rows] if among is None else inner_products(matrix[rows], query)
         return rows[near_highest(products, k, _MARGIN)]
@@ -308,7 +308,7 @@ class VectorIndex:
         return np.array([self._row_of.get(self._ids[row]) == row for row in rows.tolist()], dtype=np.bool_)
 
     def _live(self) -> NDArray[np.int64]:
-        """The rows that hold an item, oldest first."""
+        """Return the rows that hold an item, oldest first."""
         held = np.ones(len(self._ids), dtype=np.bool_)
         held[self._gaps] = False
         return np.flatnonzero(held)
@@ -330,7 +330,7 @@ class VectorIndex:
         return scores
 
     def _matrix(self) -> Vectors:
-        """All rows themselves, gaps among them, ``(rows, dimension)``; valid until the next addition."""
+        """Return all rows themselves, gaps among them, ``(rows, dimension)``; valid until the next addition."""
         import faiss
 
         if not self._ids:

@@ -1,4 +1,4 @@
-"""Which fields of a request a server takes: what it refuses is chosen anew, once for a backbone, and recorded.
+"""Request fields that a server accepts: a refused one is replaced, once for a backbone, and recorded.
 
 Servers that speak OpenAI's protocol differ in the fields that they take. A server that refuses one says so before it
 computes anything, so that asking costs nothing: the first refusal of a field decides how all further requests are
@@ -79,7 +79,7 @@ class Adaptation:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What to do about a refused field: another configuration, or requests without the field."""
+    """Remedy for a refused field: another configuration, or requests without the field."""
 
     setting: str
     given: Json
@@ -88,7 +88,7 @@ class _Choice:
 
 
 class AcceptedFields:
-    """How the requests of an open backbone are written, given what its server refused.
+    """Format of an open backbone's requests, given what its server refused.
 
     Args:
         config: as it was composed; ``config.explicit`` names what the user set.
@@ -174,7 +174,7 @@ class AcceptedFields:
         return _Choice(f"backbone.{name}", getattr(self.config, name), value, replace(self.config, **changes))
 
     def _is_new(self, name: str) -> bool:
-        """Whether a setting was not chosen before: of two fields that are both refused, none is right."""
+        """Return whether a setting was not tried before: two refused alternatives leave no valid one."""
         return all(one.setting != f"backbone.{name}" for one in self.adaptations)
 
 

@@ -107,7 +107,7 @@ class Backbone:
         return self._opened().model
 
     def traffic(self) -> Traffic:
-        """Counters since the backbone was opened."""
+        """Return the counters since the backbone was opened."""
         counters, in_flight = self.counters, self._shared.limiter.held if self._shared else 0
         tokens = counters.prompt_tokens + counters.completion_tokens
         return Traffic(counters.calls, tokens, in_flight, counters.cache_hits)

@@ -1,4 +1,4 @@
-"""What a run may spend on its backbones and its embedder: where it is spent, no further call is sent.
+"""Budgets of a run for its backbones and its embedder: once one is spent, no further call is sent.
 
 The run then stops and can be resumed.
 
@@ -14,17 +14,17 @@ from memsys.errors import BudgetSpentError
 
 
 class TokenPrice(Protocol):
-    """What tokens of a backbone cost."""
+    """Prices of a backbone's tokens."""
 
     def of(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """Dollars of these tokens."""
+        """Return the cost of these tokens in dollars."""
 
 
 class TextPrice(Protocol):
-    """What tokens of an embedder cost."""
+    """Price of an embedder's tokens."""
 
     def of(self, tokens: float) -> float:
-        """Dollars of these tokens."""
+        """Return the cost of these tokens in dollars."""
 
 
 class Budget:
@@ -89,7 +89,7 @@ class Budget:
         )
 
     def amounts(self) -> str:
-        """What was spent of what is allowed."""
+        """Return the amount spent and the amount allowed."""
         spent = []
         if self.tokens is not None:
             spent.append(f"{self.spent_tokens} of {self.tokens} tokens")
@@ -99,7 +99,7 @@ class Budget:
         return ", ".join(spent)
 
     def message(self) -> str:
-        """What was spent, and how to go on."""
+        """Return the message of an exhausted budget: the amount spent and how to continue."""
         limits = {"budget.tokens": self.tokens, "budget.dollars": self.dollars}
         keys = " or ".join(key for key, limit in limits.items() if limit is not None)
         return f"the budget is spent: {self.amounts()}; the same command with a larger {keys} goes on"

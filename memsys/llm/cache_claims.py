@@ -29,11 +29,11 @@ class Claim:
         self._folder, self._file, self._position = folder, file, position
 
     def begun(self) -> bool:
-        """Whether a call was begun under it before, ours or one of its class."""
+        """Return whether a call was started under this claim before."""
         return os.pread(self._file, 1, self._position) == _BEGUN
 
     def begin(self) -> None:
-        """Note that a call is begun; before it is made, as a process may be killed right after it stored the reply.
+        """Record a call before it is made, since a process may be killed right after it stored the reply.
 
         Raises:
             MemsysError: the disk is full or the file cannot be written.

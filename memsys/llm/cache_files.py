@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class _RowPlace(NamedTuple):
-    """Where a row lies: file, offset and length in bytes."""
+    """Position of a row: file, offset and length in bytes."""
 
     segment: Path
     offset: int
@@ -149,7 +149,7 @@ class ReplyFiles:
         self._owner, self._torn = os.getpid(), False
 
     def refresh(self, after: float = 0.0) -> None:
-        """Index what other processes have added since the last time, unless that was less than ``after`` seconds ago.
+        """Index rows that other processes added since the last call, unless that was less than ``after`` seconds ago.
 
         Names begin with their time, so that of two replies to one request the earlier stays the one that is read.
         """
@@ -163,12 +163,12 @@ class ReplyFiles:
                 self._read[segment] = self._read_segment(segment, begin)
 
     def _note(self, key: bytes, place: _RowPlace) -> None:
-        """Index a row; the first of a key stays the one that is read."""
+        """Index a row; of several with one key the first is read."""
         if self._index.setdefault(key, place) is not place:
             self._others.setdefault(key, []).append(place)
 
     def _read_segment(self, segment: Path, offset: int) -> int:
-        """Index a file by the heads of its lines; the rest of a line is read when it is asked for.
+        """Index a file by the heads of its lines; the rest of a line is read on request.
 
         Returns:
             Where the next reading begins: behind the last line that has an end.

@@ -52,7 +52,7 @@ _KINDS = (BackboneUnusableError, RequestRefusedError, RepeatedFailureError)
 
 @dataclass(slots=True)
 class Counters:
-    """What a backbone did since it was opened. Tokens are those of calls that were made, not of cached ones.
+    """Counts of a backbone's work since it was opened; tokens of calls made, not of cached ones.
 
     ``shortened``: calls of whose prompt the server read only a part.
     """
@@ -66,7 +66,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class SharedBackbone:
-    """What all conversations of an open backbone share."""
+    """State of an open backbone that all conversations share."""
 
     config: BackboneConfig
     dialect: str
@@ -364,12 +364,12 @@ class BoundModel:
 
 
 def _said(completion: Completion) -> str:
-    """What a reply says, without thinking; nothing where it was withheld, whatever had been written by then."""
+    """Return the text of a reply without its reasoning; empty if the reply was withheld."""
     return "" if is_withheld(completion.finish_reason) else strip_thinking(completion.text)
 
 
 def _refusal(error: RequestRefusedError) -> str:
-    """The server's words, without those of ours before them."""
+    """Return the server's message without our prefix."""
     return str(error).partition("with status ")[2].partition(": ")[2] or str(error)
 
 

@@ -1,4 +1,4 @@
-"""What a choice of ``conf/backbone`` says: which model, how it is served, and how it is asked.
+"""Settings of a choice of ``conf/backbone``: the model, its engine, and its requests.
 
 Every field is spelt out in YAML. Fields in :attr:`BackboneConfig.RUNTIME_FIELDS` (and the engine's own
 ``RUNTIME_FIELDS``) cannot change a reply, only how fast or how stubbornly it is fetched.
@@ -162,7 +162,7 @@ class BackboneConfig:
             check_temperature("backbone.temperature", self.temperature)
 
     def runtime_fields(self) -> frozenset[str]:
-        """Dotted names, within the backbone node, of all settings that cannot change a reply."""
+        """Return the dotted names, within the backbone node, of all settings that cannot change a reply."""
         engine: frozenset[str] = getattr(self.engine, "RUNTIME_FIELDS", frozenset())
         return self.RUNTIME_FIELDS | {f"engine.{name}" for name in engine}
 

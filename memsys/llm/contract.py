@@ -1,4 +1,4 @@
-"""What a memory system and the reader know of the backbone: roles in, replies out.
+"""Interface of the backbone to memory systems and reader: roles in, replies out.
 
 A *role* is one purpose a language model is called for (analyse, route, evolve, answer ...), with its prompt file,
 schema and sampling. The same role with the same values, conversation, key and run seed always makes the same request,
@@ -57,7 +57,7 @@ class Role:
     exchange: tuple[str, ...] = ()
 
     def retries_at(self, temperature: float | None) -> int:
-        """Attempts after a malformed reply; at temperature 0 the same request would only give the same reply again.
+        """Return how often a malformed reply is retried; at temperature 0 the same request gives the same reply.
 
         Args:
             temperature: that the backbone asks the role at; ``None`` leaves it to the server.
@@ -66,14 +66,14 @@ class Role:
         return self.malformed_retries if self.schema is not None and varies else 0
 
     def after(self, reply: str) -> "Role":
-        """The role in the attempt after a malformed reply; only the first such reply is shown, as in the source."""
+        """Return the role of the attempt after a malformed reply; only the first such reply is shown."""
         if self.correction is None:
             return self
         warmer, exchange = self.correction.warmer(self.temperature), (reply, self.correction.text)
         return replace(self, temperature=warmer, exchange=self.exchange or exchange)
 
     def with_system(self, values: Mapping[str, str]) -> "Role":
-        """The role with its system message rendered.
+        """Return the role with its system message rendered.
 
         Raises:
             ConfigError: a placeholder has no value.
@@ -102,7 +102,7 @@ class Reply:
 
     @property
     def outcome(self) -> Outcome:
-        """What became of the call; see :mod:`memsys.llm.outcomes`."""
+        """Outcome of the call; see :mod:`memsys.llm.outcomes`."""
         ended, tools = self.completion.finish_reason, bool(self.completion.tool_calls)
         return outcome_of(self.text, ended, malformed=self.malformed, called_tools=tools)
 

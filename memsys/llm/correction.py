@@ -1,4 +1,4 @@
-"""How a malformed reply is asked for again, where that is more than the same request with another seed."""
+"""Retry of a malformed reply by more than the same request with another seed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Correction:
     max_temperature: float
 
     def warmer(self, temperature: float) -> float:
-        """Temperature of the next attempt."""
+        """Return the temperature of the next attempt."""
         return min(self.max_temperature, temperature + self.temperature_step)
 
 

@@ -1,4 +1,4 @@
-"""Which of several servers the next request goes to."""
+"""Choice of the server for the next request."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -57,5 +57,5 @@ class Endpoints:
         self._busy[endpoint] -= 1
 
     def label(self, endpoint: Endpoint) -> str:
-        """Name of a server in records."""
+        """Return the name of a server in records."""
         return self._labels[endpoint.base_url]

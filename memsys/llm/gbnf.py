@@ -22,7 +22,7 @@ _PRIMITIVES = {
 
 @dataclass(frozen=True, slots=True)
 class Spacing:
-    """What is between the parts of objects and lists.
+    """Separators between the parts of objects and lists.
 
     Attributes:
         comma: between members and items.
@@ -92,7 +92,7 @@ class _Writer:
         return some if least else f'("[]" | {some})'
 
     def _named(self, stem: str, rule: str) -> str:
-        """Name of the rule; equal rules are one."""
+        """Return the name of the rule; equal rules are one."""
         for name, written in self.rules.items():
             if written == rule:
                 return name
@@ -110,7 +110,7 @@ SPACINGS: Mapping[str, Spacing] = {"json_compact": COMPACT, "json_spaced": SPACE
 
 
 def no_spacing(structured: str) -> str:
-    """The error of an engine that cannot be told where blanks stand."""
+    """Return the error of an engine whose grammar cannot set JSON separators."""
     return f"backbone.structured={structured} is for llama.cpp and vLLM; use json_schema with other engines"
 
 

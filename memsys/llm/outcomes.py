@@ -1,4 +1,4 @@
-"""What became of a call: the one place that decides it, for live, cached, recorded and foreign replies.
+"""Outcome of a call, decided in this one place for live, cached, recorded and passed-through replies.
 
 ``answered``   the model said something that its role can use
 ``empty``      nothing is left of the reply once its thinking is removed

@@ -73,7 +73,7 @@ async def complete(llm: object, call: ForeignCall) -> CompletedAttempt:
 
 
 def foreign_role(config: BackboneConfig, call: ForeignCall) -> Role:
-    """The role that a foreign call has in ledger, limits and messages; its temperature is the one that is sent."""
+    """Return the role of a passed-through call for ledger, limits and messages; with the temperature that is sent."""
     asked = call.body.get("temperature")
     asked = _OPENAI_TEMPERATURE if asked is None else float(asked)
     role = Role(call.role, _PROMPT, asked, call.max_tokens)
@@ -106,7 +106,7 @@ def foreign_request(config: BackboneConfig, dialect: str, call: ForeignCall, rol
 
 
 def _constraint(config: BackboneConfig, asked: Mapping[str, Json] | None) -> dict[str, Json]:
-    """The form of the reply, as far as the backbone binds its server to any."""
+    """Return the constraint on the reply's format, if the backbone enforces any."""
     if not asked or config.structured == "off":
         return {}
     if config.structured == "json_object" and asked.get("type") == "json_schema":

@@ -1,4 +1,4 @@
-"""How a role's reply is read: tolerantly, or as a released code reads it."""
+"""Parsing of a role's reply: tolerant, or as a released code parses it."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a server says where it gives no reply, in a status or next to the choices of a status 200, as errors of ours."""
+"""Errors of servers, reported by status or in a body of status 200, as errors of ours."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -128,7 +128,7 @@ def stated_error(payload: Any) -> StatedError | None:
 
 
 def _blocked(body: Mapping[str, Any]) -> str:
-    """Why a body without choices has none, as Gemini (``promptFeedback``) and Azure say it; empty where they do not."""
+    """Return why a body has no choices, as Gemini (``promptFeedback``) and Azure report it; else an empty text."""
     if body.get("choices"):
         return ""
     feedback = body.get("promptFeedback") or body.get("prompt_feedback")
@@ -139,7 +139,7 @@ def _blocked(body: Mapping[str, Any]) -> str:
 
 
 def _bodies(payload: Any) -> Iterator[Mapping[str, Any]]:
-    """The body, and its first choice, where OpenRouter puts an error; Gemini wraps the body in a list."""
+    """Yield the body, and its first choice, where OpenRouter puts an error; Gemini wraps the body in a list."""
     body = payload[0] if isinstance(payload, list) and payload else payload
     if isinstance(body, Mapping):
         yield body
@@ -193,7 +193,7 @@ def refusal(status: int, pause: float, error: StatedError) -> Exception:
 
 
 def _status_of(status: int, error: StatedError) -> int:
-    """The status that an error stands for, whatever it was sent with."""
+    """Return the status that an error stands for, whatever it was sent with."""
     lasting = next((_LASTING_CODES[code] for code in error.codes if code in _LASTING_CODES), None)
     if lasting is not None or status != 200:
         return lasting or status

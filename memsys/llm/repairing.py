@@ -84,7 +84,7 @@ class RepairProcess:
                 return Parsed(None, problem="reading it ended the process that read it")
 
     def _ask(self, text: str, schema: Mapping[str, Json], cut: bool, seconds: float) -> Parsed:
-        """Have the process read a reply.
+        """Send a reply to the process and return what it read.
 
         Raises:
             MemsysError: it cannot be started.
@@ -115,7 +115,7 @@ class RepairProcess:
         self._connection = self._process = None
 
     def _open(self) -> Connection:
-        """The connection to the process, which is started if there is none.
+        """Return the connection to the process; start it if needed.
 
         Raises:
             MemsysError: it cannot be started.

@@ -18,7 +18,7 @@ from memsys.vocabulary import Json
 
 @dataclass(frozen=True, slots=True)
 class RoleSettings:
-    """What a config says of a role.
+    """Settings of a role.
 
     Attributes:
         temperature: sampling temperature.
@@ -106,7 +106,7 @@ def make_role(
 
 
 def _read(settings: object, group: str) -> RoleSettings:
-    """A role's settings, all of them known and none missing that has no default."""
+    """Return a role's settings, all of them known and none missing that has no default."""
     if not isinstance(settings, Mapping):
         raise ConfigError(f"{group}={settings!r} must be settings by name")
     known = RoleSettings.__slots__

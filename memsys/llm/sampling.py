@@ -1,4 +1,4 @@
-"""What a sampler takes: the request fields of a backbone, and the bounds of their numbers."""
+"""Sampler settings: the request fields of a backbone, and the bounds of their numbers."""
 
 from collections.abc import Mapping
 

@@ -10,7 +10,7 @@ Phase = Literal["prepare", "write", "consolidate", "retrieve", "answer", "judge"
 
 @dataclass(frozen=True, slots=True)
 class CallScope:
-    """Where in the run a call is made; set by the runner, read by the client for ledger and priority."""
+    """Origin of a call within the run; set by the runner, read by the client for ledger and priority."""
 
     phase: Phase
     item: str = ""  # unit id or question id

@@ -17,7 +17,7 @@ from memsys.vocabulary import Json
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What became of a text.
+    """Result of parsing a text.
 
     Attributes:
         value: the object; ``None`` when there is no valid one.
@@ -117,7 +117,7 @@ def _problem(value: Any, schema: Mapping[str, Json]) -> str:
 
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Any:
-    """Compile a schema once; the text is the key because schemas are mappings."""
+    """Return a compiled validator, cached by the schema's text because schemas are mappings."""
     from jsonschema import Draft202012Validator
 
     return Draft202012Validator(json.loads(schema))

@@ -1,4 +1,4 @@
-"""What a reply says, without the model's thoughts: one reader for live, recorded and judges' replies.
+"""Separation of a reply from the model's reasoning: one reader for live, recorded and judges' replies.
 
 A server's reasoning parser puts thoughts into a field of their own. Where it has none, or where replies come from a
 file, they are in the text, between the marks that the model was trained on. :data:`RULES` names what is cut; a run's
@@ -106,7 +106,7 @@ def _harmony(text: str) -> ReplyText | None:
 
 
 def _message(segment: str) -> tuple[str, str]:
-    """Channel and body of what follows a channel's mark."""
+    """Return the channel and body of what follows a channel's mark."""
     header, _, body = segment.partition("<|message|>")
     return header.strip().partition(" ")[0].partition("<")[0], _HARMONY_ENDS.split(body, maxsplit=1)[0]
 
@@ -159,7 +159,7 @@ def _opens_quotation(text: str, mark: re.Match[str]) -> bool:
 
 
 def _is_mention(text: str, mark: re.Match[str]) -> bool:
-    """Whether a mark is spoken of: it is in quotation marks, or a word in the middle of a line."""
+    """Return whether a mark is only mentioned: quoted, or a word in the middle of a line."""
     before, after = text[max(0, mark.start() - 2) : mark.start()], text[mark.end() : mark.end() + 2]
     if not before or not after:
         return False

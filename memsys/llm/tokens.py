@@ -63,7 +63,7 @@ class TokenCounter:
         return self._known[key]
 
     async def _ask_server(self, text: str) -> int:
-        """llama.cpp answers with the tokens, vLLM with their number too."""
+        """Return the token count of a server: llama.cpp replies with the tokens, vLLM also with their number."""
         body = (
             {"content": text, "add_special": False}
             if self._dialect == "llamacpp"

@@ -281,13 +281,13 @@ class Transport:
 
 
 def _lasting(failure: Exception) -> type[BackboneError]:
-    """The error of a failure that has stayed: of a server that is there and not busy, one of this request alone."""
+    """Return the error of a lasting failure: if the server responds and is not busy, one of this request alone."""
     away = isinstance(failure, _ConnectionLostError) or (isinstance(failure, TransientServerError) and failure.busy)
     return BackboneError if away else RepeatedFailureError
 
 
 def _authorization(endpoint: Endpoint) -> Mapping[str, str]:
-    """The key, read from the environment for each request and kept nowhere."""
+    """Return the authorization header; the key is read from the environment for each request."""
     return bearer(endpoint.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
 
 
@@ -299,13 +299,13 @@ def _payload(text: bytes) -> Any:
 
 
 def _unstated(payload: Any, text: bytes) -> StatedError:
-    """The error of a body that names none: its message, or all of it."""
+    """Return the message of an error body in no known form, or all of the body."""
     message = payload.get("message", payload) if isinstance(payload, dict) else None
     return StatedError(str(message if message is not None else text.decode("utf-8", "replace")))
 
 
 def _without_key(error: StatedError, endpoint: Endpoint) -> StatedError:
-    """The error without the key, if the server quotes it."""
+    """Return the error without the key, if the server quotes it."""
     key = os.environ.get(endpoint.api_key_env or "", "").strip()
     message = error.message.replace(key, MASK) if key else error.message
     return replace(error, message=redacted(message)[:_LONGEST_MESSAGE])

@@ -1,4 +1,4 @@
-"""What a memory spent on the backbone while it was written, by role."""
+"""A memory's use of the backbone while it was written, by role."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What a parsed reply may hold: values that arithmetic, files and messages can take."""
+"""Checks of values in a parsed reply, so that arithmetic, files and messages can use them."""
 
 from typing import Any
 

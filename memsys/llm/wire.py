@@ -44,7 +44,7 @@ class MalformedReplyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """What is sent, except for the server's name of the model.
+    """Body of a request, without the server's name of the model.
 
     Attributes:
         path: follows the base URL.
@@ -57,7 +57,7 @@ class WireRequest:
     unsent_seed: int | None = None
 
     def digest(self, model: Mapping[str, Json]) -> str:
-        """Hash of all that can change the reply: this request and the fingerprint of the model.
+        """Return the hash of all that can change the reply: this request and the fingerprint of the model.
 
         A seed that is not sent counts too: else a retry would get the malformed reply that it is to replace, and each
         further seed of a run, or repeat of a judge, the replies of the first.
@@ -70,7 +70,7 @@ class WireRequest:
 
 
 def effective_temperature(config: BackboneConfig, role: Role) -> float | None:
-    """Temperature that is sent; ``None`` where the server takes its own."""
+    """Return the temperature that is sent; ``None`` where the server takes its own."""
     if not config.send_temperature:
         return None
     return role.temperature if config.temperature is None else config.temperature
@@ -102,7 +102,7 @@ def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, 
 
 
 def sampler_fields(dialect: str, sampling: Mapping[str, float | int | None]) -> dict[str, Json]:
-    """Fields of the sampler as an engine names them, without those that are ``None``."""
+    """Return the fields of the sampler as an engine names them, without those that are ``None``."""
     names = _LLAMACPP_NAMES if dialect == "llamacpp" else {}
     return {names.get(name, name): sampling[name] for name in SAMPLING_FIELDS if sampling.get(name) is not None}
 
@@ -120,7 +120,7 @@ def _completion(role: Role, prompt: str) -> str:
 
 
 def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dict[str, Json]:
-    """Fields that bind decoding to the role's schema."""
+    """Return the request fields that constrain decoding to the role's schema."""
     if role.schema is None or structured == "off":
         return {}
     if structured == "json_object":
@@ -206,7 +206,7 @@ def generated_text(payload: Any) -> str:
 
 
 def _joined(content: Any, kinds: frozenset[str]) -> Any:
-    """The text of a content; one that is a list of parts, as Mistral's models write it, has that of these kinds."""
+    """Return the text of a content; of a list of parts, as Mistral's models send, those of these kinds."""
     if not isinstance(content, list):
         return content
     texts = [part if isinstance(part, str) else _part_text(part, kinds) for part in content]
@@ -222,20 +222,20 @@ def _part_text(part: Mapping[str, Any], kinds: frozenset[str]) -> str:
 
 
 def _tool_calls(choice: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
-    """Calls of tools, without the server's ids: these differ with each run, and the next request would quote them."""
+    """Return the tool calls without the server's ids, which differ from run to run and would enter the next request."""
     called = [call["function"] for call in (choice.get("message") or {}).get("tool_calls") or ()]
     return tuple({"name": clean(one["name"]), "arguments": clean(one.get("arguments") or "{}")} for one in called)
 
 
 def _finish_reason(choice: Mapping[str, Any]) -> str:
-    """Why a choice ended; where a refusal or another field says that it was withheld, that."""
+    """Return the finish reason of a choice; ``withheld`` reasons in other fields take precedence."""
     named = [clean(str(choice.get(name) or ""))[:_REASON_CHARS] for name in _REASONS]
     declined = ["refusal"] if _declined(choice) and not _spoken(choice) else []
     return next((one for one in (*named, *declined) if is_withheld(one)), named[0])
 
 
 def _declined(choice: Mapping[str, Any]) -> str:
-    """The model's own words for declining, which structured outputs put next to the text."""
+    """Return the model's refusal, which structured outputs put in a field of its own."""
     return clean(str((choice.get("message") or {}).get("refusal") or ""))
 
 
@@ -245,7 +245,7 @@ def _spoken(choice: Mapping[str, Any]) -> Any:
 
 
 def _text(choice: Mapping[str, Any], finish_reason: str) -> str:
-    """Text of a choice. A model that thought, called a tool, declined, or came to an end did reply: with nothing.
+    """Return the text of a choice; empty if the model only reasoned, called a tool, declined or ended at once.
 
     Raises:
         KeyError: it holds neither text nor anything that says that it is whole.
@@ -282,5 +282,5 @@ def _logprobs(given: Mapping[str, Any] | None) -> tuple[TokenLogprob, ...]:
 
 
 def _number(logprob: float | None) -> float:
-    """A log-probability; servers write that of an impossible token as null, as minus infinity or as vLLM's floor."""
+    """Return a log-probability; impossible tokens have null, minus infinity or vLLM's lowest value."""
     return -9999.0 if logprob is None or logprob == -math.inf else finite(logprob)

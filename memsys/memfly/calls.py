@@ -9,7 +9,7 @@ CONTEXT_TOKENS = 1600.0
 
 
 def expected_calls(config: MemflyConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """Each turn is ingested and, but for a conversation's first, compared; a question takes one to three rounds."""
+    """Return an ingestion and a comparison for each turn, and one to three rounds for each question."""
     notes, rounds = sum(shape.turns), 1.8
     found = [ExpectedCalls("prepare", "ingest", notes, 350 + shape.turn_tokens, NOTE_TOKENS, "memfly.ingest")]
     if not config.ablate["update"]:
@@ -30,5 +30,5 @@ def expected_calls(config: MemflyConfig, shape: DataShape) -> list[ExpectedCalls
 
 
 def context_tokens(config: MemflyConfig, shape: DataShape) -> float:
-    """The paper's figure."""
+    """Return the context size that the paper reports."""
     return CONTEXT_TOKENS

@@ -1,4 +1,4 @@
-"""What the run records of a MemFly memory."""
+"""Statistics of a MemFly memory in the run's record."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -16,7 +16,7 @@ OPERATION_OF: Mapping[Action, str] = {"merge": "MERGE", "link": "LINK", "conflic
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the model said of the new note and one candidate.
+    """The model's judgement of the new note and one candidate.
 
     Attributes:
         candidate: position of the candidate among all notes.
@@ -43,7 +43,7 @@ class PairScores:
 
 @dataclass(frozen=True, slots=True)
 class MergeDecision:
-    """What is done with a new note: merged into a note or appended, and linked to others.
+    """Operation on a new note: merged into a note or appended, and linked to others.
 
     Attributes:
         merge: the pair that merges; ``None`` appends the note.

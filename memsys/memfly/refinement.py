@@ -31,7 +31,7 @@ class Round:
 
 @dataclass(slots=True)
 class Refined:
-    """What the loop did.
+    """Result of the refinement loop.
 
     Attributes:
         rounds: retrievals, the first one by the question itself.

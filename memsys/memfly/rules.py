@@ -50,7 +50,7 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class IngestRules:
-    """How a reply of ``ingest`` becomes a note.
+    """Settings of making a note from a reply of ``ingest``.
 
     Attributes:
         max_keywords: keywords kept per turn.
@@ -79,7 +79,7 @@ class IngestRules:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRules:
-    """Which stored notes a new one is compared with (paper, 3.3.2: dual sparse-dense indices).
+    """Settings of the stored notes that a new one is compared with (paper, 3.3.2: dual sparse-dense indices).
 
     Attributes:
         dense: notes taken by cosine of contexts.
@@ -118,7 +118,7 @@ class CandidateRules:
 
 @dataclass(frozen=True, slots=True)
 class UpdateRules:
-    """How replies of ``update`` are turned into operations (paper, equations 6 to 9).
+    """Settings of turning replies of ``update`` into operations (paper, equations 6 to 9).
 
     Attributes:
         tau_merge: redundancy above which notes merge.
@@ -168,7 +168,7 @@ class UpdateRules:
 
 @dataclass(frozen=True, slots=True)
 class TopicRules:
-    """How keywords are partitioned into topics (paper, equation 10).
+    """Settings of the partition of keywords into topics (paper, equation 10).
 
     Attributes:
         min_keywords: smallest size of a topic; smaller ones join others where there is room.
@@ -266,7 +266,7 @@ class RefinementRules:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRules:
-    """How notes become text, for the reader and for the checks.
+    """Settings of notes as text, for the reader and for the checks.
 
     Attributes:
         order: of the notes shown; which are shown goes by rank.

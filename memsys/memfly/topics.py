@@ -193,7 +193,7 @@ class _Joiner:
         return np.where(totals > 0, totals, -np.inf)
 
     def _centroid_cosines(self) -> dict[int, NDArray[np.float64]]:
-        """Cosines of the small communities' centroids with all others, as they are before this step."""
+        """Return the cosines of the small communities' centroids with all others, as they are before this step."""
         small = self._small()
         alive = np.flatnonzero(self._sizes > 0)
         rows = centroids([self._parts[number] for number in alive], self._vectors)

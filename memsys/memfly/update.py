@@ -18,7 +18,7 @@ from memsys.memfly.store import Candidate, NoteLayer
 
 @dataclass(frozen=True, slots=True)
 class DuplicateJudgement:
-    """What a call of the role gave: usable judgements in candidate order, and counts for the statistics."""
+    """Result of a call of the role: usable judgements in candidate order, and counts for the statistics."""
 
     judgements: tuple[Judgement, ...]
     counts: Counter[str] = field(default_factory=Counter)

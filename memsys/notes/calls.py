@@ -11,7 +11,7 @@ NOTE_TOKENS, EVOLUTION_TOKENS = 90, 220
 
 
 def analysis_calls(config: Any, shape: DataShape, kind: str) -> ExpectedCalls:
-    """Each turn is analysed once; ``kind`` is ``joint`` or ``staged``."""
+    """Return one analysis for each turn; ``kind`` is ``joint`` or ``staged``."""
     role = next(iter(config.roles)) if kind == "staged" else "analyse"
     settings = config.roles[role]
     prompt = template_tokens("memsys/notes/prompts/analyse.txt") + shape.turn_tokens
@@ -20,7 +20,7 @@ def analysis_calls(config: Any, shape: DataShape, kind: str) -> ExpectedCalls:
 
 
 def evolution_calls(config: Any, shape: DataShape, calls: float, shared: str) -> ExpectedCalls:
-    """A note is compared with its neighbours."""
+    """Return one comparison with the neighbours for each note."""
     settings = config.roles.get("evolve", {})
     note = shape.turn_tokens + 60
     prompt = template_tokens("memsys/notes/prompts/evolve.txt") + (1 + config.k_local) * note
@@ -28,7 +28,7 @@ def evolution_calls(config: Any, shape: DataShape, calls: float, shared: str) ->
 
 
 def keyword_calls(config: Any, shape: DataShape, prompt_of: str = "notes") -> ExpectedCalls:
-    """Keywords of each question; systems with the same ``prompt_of`` and settings make the same calls."""
+    """Return the keywords of each question; systems with the same ``prompt_of`` and settings make the same calls."""
     settings = config.roles["keywords"]
     prompt = template_tokens("memsys/notes/prompts/keywords.txt") + shape.question_tokens
     shared = f"keywords {prompt_of} {sorted(settings.items(), key=str)}"

@@ -15,7 +15,7 @@ LinkCap = Literal["per_hit", "per_hit_plus_one", "shared_counter"]
 
 @dataclass(frozen=True, slots=True)
 class NoteLabels:
-    """What precedes each field of a note where a model reads it (``memory.note_labels``).
+    """Labels of a note's fields in prompts (``memory.note_labels``).
 
     Attributes:
         index: its number among all notes, in evolution alone.
@@ -60,7 +60,7 @@ def note_labels(settings: Mapping[str, Json]) -> NoteLabels:
 
 @dataclass(frozen=True, slots=True)
 class NoteContextRules:
-    """How hits and their links become text.
+    """Settings of hits and their links as text.
 
     Attributes:
         separator: between the fields of a line (CLAG: a tab; A-Mem: nothing).

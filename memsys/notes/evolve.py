@@ -20,7 +20,7 @@ LinkReading = Literal["index", "rank"]
 
 @dataclass(frozen=True, slots=True)
 class EvolutionRules:
-    """How a reply of the role is applied.
+    """Settings of applying a reply of the role.
 
     Attributes:
         link_targets: ``shown`` accepts links to the notes of this prompt alone; ``any`` to every stored note, as the
@@ -45,7 +45,7 @@ class EvolutionRules:
 
 @dataclass(frozen=True, slots=True)
 class Evolution:
-    """What an evolution did.
+    """Result of an evolution.
 
     Attributes:
         evolved: the model said yes, even if nothing could be applied.

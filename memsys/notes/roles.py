@@ -42,7 +42,7 @@ _TEXTS_OR_NOTHING: Json = {"anyOf": [_TEXTS, _NOTHING]}
 
 
 def _needs(action: str, *names: str) -> Json:
-    """An object whose actions hold ``action`` needs these fields."""
+    """Return the schema rule that an object whose actions contain ``action`` needs these fields."""
     asked: Json = {"properties": {"actions": {"contains": {"const": action}, "type": "array"}}, "required": ["actions"]}
     return {"if": asked, "then": {"required": list(names)}}
 

@@ -97,13 +97,13 @@ class Pack:
     otherwise: str = "the authors' release has no such call"
 
     def reference(self, prompt: PackPrompt, part: Part) -> PackReference | None:
-        """Name of the fetched text; ``None`` where the authors have no system message."""
+        """Return the name of the fetched text; ``None`` where the authors have no system message."""
         digest = prompt.prompt_sha256 if part == "prompt" else prompt.system_sha256
         name = prompt.id if part == "prompt" else f"{prompt.id}.system"
         return None if digest is None else PackReference(self.name, name, digest[:DIGITS])
 
     def find(self, role: str, settings: Mapping[str, Any]) -> PackPrompt | Absence:
-        """The prompt that these settings of the system ask for, or why there is none."""
+        """Return the prompt that these settings of the system ask for, or why there is none."""
         entries: tuple[PackPrompt | Absence, ...] = (*self.prompts, *self.without)
         for entry in entries:
             if entry.role == role and _applies(entry.when, settings):
@@ -183,7 +183,7 @@ def _applies(when: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
 
 
 def pack_of(target: str) -> Pack | None:
-    """The pack next to the system that a preset configures; ``None`` where it has none.
+    """Return the pack next to the system that a preset configures; ``None`` where it has none.
 
     Args:
         target: the preset's ``_target_``, such as ``memsys.clag.config.ClagConfig``.
@@ -199,7 +199,7 @@ def pack_of(target: str) -> Pack | None:
 
 
 def find_packs(root: Path) -> list[Pack]:
-    """All packs of the checkout, by name."""
+    """Return all packs of the checkout, by name."""
     places = [path for top in ("memsys", "baselines", "eval") for path in (root / top).glob(f"*/{FILE}")]
     return sorted((read_pack(path) for path in places), key=lambda pack: pack.name)
 

@@ -13,7 +13,7 @@ _SLOT = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """How the slots of an authors' prompt are filled here; every value is a piece of a ``$name`` template.
+    """Conversion of the slots of an authors' prompt; every value is a piece of a ``$name`` template.
 
     Attributes:
         slots: source of the inserted expression -> our placeholder.
@@ -54,7 +54,7 @@ def braced(template: str) -> str:
 
 
 def unused(segments: Sequence[Segment], mapped: Mapped) -> list[str]:
-    """Names of the map that the text does not have."""
+    """Return the names of the map that the text does not have."""
     slots = {segment.source for segment in segments if not isinstance(segment, str)}
     text = _marked(segments)
     words = [*mapped.replace, *(mark for first, last, _ in mapped.spans for mark in (first, last))]

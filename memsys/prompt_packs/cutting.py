@@ -23,7 +23,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a text is in a Python file.
+    """Place of a text in a Python file.
 
     Attributes:
         scope: dotted classes and functions around it, such as ``Note.analyse``; empty for the module itself.
@@ -57,7 +57,7 @@ Segment = str | Slot
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What was cut: its source as it is in the file, and the text it makes."""
+    """An extracted text: its source in the file, and the text that the source makes."""
 
     source: str
     segments: tuple[Segment, ...]
@@ -120,7 +120,7 @@ def find_scope(tree: ast.AST, dotted: str, file: str) -> ast.AST:
 
 
 def _inside(scope: ast.AST) -> Iterator[ast.AST]:
-    """Nodes of a scope in the order of the source, those of inner functions and classes left out."""
+    """Yield the nodes of a scope in the order of the source, those of inner functions and classes left out."""
     for child in ast.iter_child_nodes(scope):
         yield child
         if not isinstance(child, _SCOPES):
@@ -143,7 +143,7 @@ def _candidates(scope: ast.AST, target: str) -> Iterator[ast.expr]:
 
 
 def _texts(scope: ast.AST) -> Iterator[ast.expr]:
-    """String expressions of more than a word that are not part of a larger one."""
+    """Yield the string expressions of more than a word that are not part of a larger one."""
     for child in ast.iter_child_nodes(scope):
         if isinstance(child, _SCOPES) or (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
             continue

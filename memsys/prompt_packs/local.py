@@ -28,7 +28,7 @@ class PackReference:
 
 
 def prompts_dir() -> Path:
-    """Folder of the fetched prompts: ``$MEMSYS_PROMPTS``, else ``prompts`` next to the models."""
+    """Return the folder of the fetched prompts: ``$MEMSYS_PROMPTS``, else ``prompts`` next to the models."""
     override = os.environ.get("MEMSYS_PROMPTS")
     return Path(override).expanduser().resolve() if override else models_dir() / "prompts"
 
@@ -42,7 +42,7 @@ def how_to_fetch() -> str:
 
 
 def is_reference(setting: str | None) -> bool:
-    """Whether a setting names a fetched text rather than a file or the text itself."""
+    """Return whether a setting names a fetched text rather than a file or the text itself."""
     return setting is not None and setting.startswith(SCHEME)
 
 
@@ -60,7 +60,7 @@ def parse_reference(setting: str) -> PackReference:
 
 
 def text_path(reference: PackReference) -> Path:
-    """Where a fetched text lies."""
+    """Return the path of a fetched text."""
     return prompts_dir() / reference.pack / f"{reference.name}.txt"
 
 
@@ -74,7 +74,7 @@ def write_text(pack: str, name: str, text: str) -> PackReference:
 
 
 def is_present(reference: PackReference) -> bool:
-    """Whether the text is there and has the checksum."""
+    """Return whether the text is there and has the checksum."""
     try:
         content = text_path(reference).read_bytes()
     except OSError:

@@ -43,7 +43,7 @@ REPAIRS: Mapping[str, Callable[[str], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PaperCut:
-    """Where a prompt is in the text of a paper.
+    """Place of a prompt in the text of a paper.
 
     Attributes:
         lines: its first and its last line, counted from 1.
@@ -88,7 +88,7 @@ def cut_lines(content: str, place: PaperCut, file: str) -> Piece:
 
 
 def _segments(text: str) -> Iterator[Segment]:
-    """Texts and slots by turns; the pieces of a split at the slots are texts and names by turns."""
+    """Yield the texts and slots by turns; the pieces of a split at the slots are texts and names by turns."""
     for number, piece in enumerate(_SLOT.split(text)):
         if number % 2:
             yield Slot(piece)

@@ -34,7 +34,7 @@ class SourceFile:
 
     @property
     def url(self) -> str:
-        """Where GitHub serves it."""
+        """Address of the file on GitHub."""
         return f"{RAW}/{self.repository}/{self.commit}/{self.path}"
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ def make_source(given: Mapping[str, str]) -> Source:
 
 
 def sources_folder() -> Path | None:
-    """``$MEMSYS_SOURCES``: a folder with git repositories named ``owner+name``, or their files.
+    """Return ``$MEMSYS_SOURCES``: a folder with git repositories named ``owner+name``, or their files.
 
     A file lies at ``owner+name/path``; where two commits of a file are needed, at ``owner+name@COMMIT/path`` with the
     first seven digits of the commit. Texts of papers lie where their catalogue says, such as ``papers/name.txt``.

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ProxyScope:
-    """What a program is doing, as the ledger says it.
+    """Step of a program, as the ledger records it.
 
     Attributes:
         conversation_id: part of every seed.
@@ -102,7 +102,7 @@ class ProxyClient:
         return waiting[-1]
 
     def got(self, reply: AskedReply) -> None:
-        """Note that a reply has reached the program, or that there is none; safe to call twice."""
+        """Record that a reply has reached the program, or that there is none; may be called twice."""
         waiting = self._asked.get(reply.place, [])
         if reply in waiting:
             waiting.remove(reply)
@@ -110,7 +110,7 @@ class ProxyClient:
             self._asked.pop(reply.place, None)
 
     def calls(self, request: CompletionRequest, scope: ProxyScope) -> list[ForeignCall]:
-        """The calls of a request, one per choice. One that was made before in this scope gets another seed."""
+        """Return the calls of a request, one per choice; a call repeated in this scope gets another seed."""
         place = (scope, request.call.key)
         first = self._made[place]
         self._made[place] += request.choices
@@ -142,6 +142,6 @@ class ProxyClients:
         return client
 
     def find(self, token: str) -> ProxyClient | None:
-        """The program with this token."""
+        """Return the program with this token."""
         shown = token.encode("utf-8", "surrogateescape")  # of a header, in which any bytes may come
         return next((one for one in self._clients if hmac.compare_digest(one.token.encode(), shown)), None)

@@ -1,4 +1,4 @@
-"""What the proxy answers where it cannot give a reply: errors in the shape that OpenAI's clients read."""
+"""Error replies of the proxy, in the shape that OpenAI's clients read."""
 
 from collections.abc import Mapping
 
@@ -25,13 +25,13 @@ class RefusedRequestError(Exception):
 
 
 def error_body(message: str, status: int, param: str | None = None, code: str | None = None) -> dict[str, Json]:
-    """The JSON of an error."""
+    """Return the JSON of an error."""
     kind = "invalid_request_error" if status < 429 else "insufficient_quota" if status == 429 else "api_error"
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
 def status_and_code(error: MemsysError) -> tuple[int, str | None]:
-    """HTTP status and OpenAI's code for an error of ours."""
+    """Return the HTTP status and OpenAI's code for an error of ours."""
     if isinstance(error, BudgetSpentError):
         return 429, "insufficient_quota"
     if isinstance(error, ContextLengthError) or isinstance(error.__cause__, ContextLengthError):

@@ -1,4 +1,4 @@
-"""What the fields of a request may be, as a table: types and ranges of OpenAI's protocol, and of vLLM's additions.
+"""Types and ranges of request fields, as a table: OpenAI's protocol and vLLM's additions.
 
 A field that is null counts as not given, as at OpenAI.
 """
@@ -25,7 +25,7 @@ _FORMATS = ("text", "json_object", "json_schema")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a field may be.
+    """Allowed type and range of a field.
 
     Attributes:
         says: that in words, behind "must be".
@@ -54,7 +54,7 @@ def check_fields(body: Mapping[str, Any], rules: Mapping[str, Rule], where: str 
 
 
 def refusal(name: str, says: str, value: Any) -> RefusedRequestError:
-    """The error of a field whose value is something else than it may be."""
+    """Return the error of a field whose value is something else than it may be."""
     shown = f"{value!r:.{_SHOWN_CHARS}}" + (" ..." if len(repr(value)) > _SHOWN_CHARS else "")
     return RefusedRequestError(f"{name}={shown} must be {says}", param=name)
 

@@ -12,7 +12,7 @@ _SPARE_TOKENS, _OF_A_MESSAGE, _OF_TOOLS = 64, 8, 200
 
 
 async def fitted(request: CompletionRequest, model: CompletesCalls) -> CompletionRequest:
-    """A request whose limit of new tokens, with its prompt, fits into the context.
+    """Return a request whose limit of new tokens, with its prompt, fits into the context.
 
     One that fits as it is stays as it is, and so does one whose prompt alone is too long: its error says so. The key
     stays in any case, so that the seed does.
@@ -31,7 +31,7 @@ async def fitted(request: CompletionRequest, model: CompletesCalls) -> Completio
 
 
 def _template_tokens(request: CompletionRequest) -> int:
-    """The most that is expected of the template."""
+    """Return the expected maximum of the template's tokens."""
     body = request.call.body
     if not request.chat:
         return _SPARE_TOKENS
@@ -39,7 +39,7 @@ def _template_tokens(request: CompletionRequest) -> int:
 
 
 def _prompt(request: CompletionRequest) -> str:
-    """What the model reads, without what the template writes around it.
+    """Return what the model reads, without what the template writes around it.
 
     The texts are as they are: in JSON each quote and line break would count twice, and a prompt full of them would lose
     its reply.

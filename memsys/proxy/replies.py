@@ -19,7 +19,7 @@ STREAM_END = b"data: [DONE]\n\n"
 
 
 def completion_body(request: CompletionRequest, answered: Sequence[CompletedAttempt], created: int) -> dict[str, Json]:
-    """The reply to a request for completions.
+    """Return the reply to a request for completions.
 
     Args:
         request: what was asked.
@@ -40,7 +40,7 @@ def completion_body(request: CompletionRequest, answered: Sequence[CompletedAtte
 
 
 def stream_events(request: CompletionRequest, answered: Sequence[CompletedAttempt], created: int) -> Iterator[bytes]:
-    """The same reply as server-sent events: what is said, why it ended, and the tokens if they are wanted."""
+    """Yield the same reply as server-sent events: what is said, why it ended, and the tokens if they are wanted."""
     whole = completion_body(request, answered, created)
     kind = "chat.completion.chunk" if request.chat else "text_completion"
     head = _head(request, answered, created, kind)
@@ -57,7 +57,7 @@ def stream_events(request: CompletionRequest, answered: Sequence[CompletedAttemp
 
 
 def embedding_body(request: EmbeddingRequest, vectors: Vectors, tokens: int) -> dict[str, Json]:
-    """The reply to a request for embeddings.
+    """Return the reply to a request for embeddings.
 
     Args:
         request: what was asked.
@@ -73,7 +73,7 @@ def embedding_body(request: EmbeddingRequest, vectors: Vectors, tokens: int) -> 
 
 
 def models_body(names: Sequence[str]) -> dict[str, Json]:
-    """The list of models."""
+    """Return the list of models."""
     rows = [{"id": name, "object": "model", "created": 0, "owned_by": "memsys"} for name in names]
     return {"object": "list", "data": rows}
 
@@ -84,13 +84,13 @@ def _head(request: CompletionRequest, answered: Sequence[CompletedAttempt], crea
 
 
 def answer_of(completion: Completion) -> str:
-    """What is said after thinking; a reply without the end of a thought is said as it is."""
+    """Return the reply without its reasoning; a reply without an end mark is returned unchanged."""
     said = read_text(completion.text)
     return said.text if said.closed else completion.text
 
 
 def _finish_reason(completion: Completion) -> str:
-    """Why a reply ended, in the protocol's words: a provider's own for a filter's work are not among them."""
+    """Return why a reply ended, in the protocol's words: a provider's own for a filter's work are not among them."""
     if is_withheld(completion.finish_reason):
         return "content_filter"
     return "tool_calls" if completion.tool_calls else completion.finish_reason or "stop"

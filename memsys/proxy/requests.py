@@ -92,7 +92,7 @@ def read_object(data: bytes) -> Mapping[str, Any]:
 
 
 def without_json_mode(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The request without ``response_format``, where that asks for any JSON object; with a schema it is kept."""
+    """Return the request without ``response_format``, where that asks for any JSON object; with a schema it is kept."""
     if body.get("response_format") == {"type": "json_object"}:
         return {name: value for name, value in body.items() if name != "response_format"}
     return body

@@ -76,7 +76,7 @@ class ProxySettings:
 
 @dataclass(frozen=True, slots=True)
 class ProxyParts:
-    """What the server serves with.
+    """Settings and models of the server.
 
     Attributes:
         name: of the backbone, for the list of models.
@@ -136,7 +136,7 @@ class ProxyServer:
         await self._runner.cleanup()
 
     def url(self, client: ProxyClient) -> str:
-        """Base URL for a program that can be given no key; treat it as one."""
+        """Return the base URL for a program that can be given no key; treat it as one."""
         return f"http://{_HOST}:{self._port}/{client.token}/v1"
 
     @property
@@ -181,7 +181,7 @@ class ProxyServer:
             return self._own_fault(request, error)
 
     def _own_fault(self, request: web.Request, error: Exception) -> web.Response:
-        """What a program is answered where the proxy itself failed; the traceback is in the log at the level DEBUG."""
+        """Return the reply to a program when the proxy itself failed; the traceback is logged at level DEBUG."""
         message = f"a fault of the proxy, {type(error).__name__}: {error}; please report it"
         _LOG.debug("%s", _endpoint(request), exc_info=error)
         self._complain(request, f"{_endpoint(request)} was not answered: {message}")
@@ -354,7 +354,7 @@ class _BelowHttp:
 
 
 def _has_left(request: web.Request) -> bool:
-    """Whether the program has closed the connection."""
+    """Return whether the program has closed the connection."""
     return request.transport is None or request.transport.is_closing()
 
 
@@ -366,7 +366,7 @@ def _keep_failure(request: web.Request, failure: MemsysError) -> None:
 
 
 def _endpoint(request: web.Request) -> str:
-    """The part of the address behind ``/v1``: what precedes it may be a token, which no log shows.
+    """Return the part of the address behind ``/v1``: what precedes it may be a token, which no log shows.
 
     The last ``/v1/`` is meant: a token may begin with these letters.
     """
@@ -375,7 +375,7 @@ def _endpoint(request: web.Request) -> str:
 
 
 def _scope(request: web.Request) -> ProxyScope:
-    """The scope of a request: what its headers say, else what the program is said to be doing."""
+    """Return the scope of a request: from its headers, else the step that the program announced."""
     scope = request[_CLIENT].scope
     conversation, phase, item = (request.headers.get(name) for name in _SCOPE_HEADERS)
     if conversation is None and phase is None and item is None:

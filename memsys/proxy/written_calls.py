@@ -18,7 +18,7 @@ _ARGUMENTS = ("arguments", "parameters")
 
 
 def with_written_calls(answered: CompletedAttempt, body: Mapping[str, Any]) -> CompletedAttempt:
-    """A reply whose written calls are calls; one without such, or with calls already, as it is.
+    """Return a reply with its written calls as tool calls; unchanged if it has none or has tool calls already.
 
     Args:
         answered: by the backbone.
@@ -30,7 +30,7 @@ def with_written_calls(answered: CompletedAttempt, body: Mapping[str, Any]) -> C
 
 
 def written_calls(text: str, names: Collection[str]) -> Iterator[Mapping[str, str]]:
-    """Calls of the named tools in a text, in order: objects of JSON with a name and an object of arguments.
+    """Yield the calls of the named tools in a text, in order: objects of JSON with a name and an object of arguments.
 
     Args:
         text: of a reply; whatever is around the objects does not matter.

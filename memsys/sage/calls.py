@@ -9,11 +9,11 @@ CONTEXT_TOKENS = 1800.0
 
 
 def expected_calls(config: SageConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """An extraction for each batch of a session's messages and each scope; a merge for a few facts of the band."""
+    """Return an extraction for each batch of messages and each scope, and merges for a share of the facts."""
     extraction = extraction_calls(config, shape)
     return [extraction, ExpectedCalls("write", "merge", 0.15 * extraction.calls, 250, 40)]
 
 
 def context_tokens(config: SageConfig, shape: DataShape) -> float:
-    """The paper's figure."""
+    """Return the context size that the paper reports."""
     return CONTEXT_TOKENS

@@ -128,12 +128,12 @@ class SageConfig(SystemConfig):
 
     @property
     def kappa(self) -> KappaRule:
-        """How the concentration is estimated."""
+        """Settings of the estimate of the concentration."""
         return KappaRule(self.kappa_cap, self.kappa_floor)
 
     @property
     def threshold_rule(self) -> ThresholdRule:
-        """How the threshold moves."""
+        """Settings of the adaptive threshold."""
         return ThresholdRule(
             mode=self.threshold,
             tau_fixed=self.tau_fixed,

@@ -1,4 +1,4 @@
-"""What the run records of a SAGE memory."""
+"""Statistics of a SAGE memory in the run's record."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -27,11 +27,11 @@ class RunningVolume:
         self._outer: NDArray[np.float64] | None = None  # lower triangle, shape (d, d)
 
     def added(self, vector: Vectors) -> None:
-        """Note that a memory came, with its vector (d,)."""
+        """Add a memory's vector ``(d,)``."""
         self._update(1.0, vector)
 
     def replaced(self, old: Vectors, new: Vectors) -> None:
-        """Note that a memory's vector (d,) became another."""
+        """Replace a memory's vector ``(d,)``."""
         self._update(-1.0, old)
         self._update(1.0, new)
 
@@ -57,7 +57,7 @@ class RunningVolume:
                 self._outer = dsyr(weight, vector.astype(np.float64), lower=1, a=self._outer, overwrite_a=1)
 
     def state(self) -> dict[str, Any]:
-        """Snapshot: the lower triangle by rows, or nothing."""
+        """Return the snapshot: the lower triangle by rows, or nothing."""
         outer = self._outer
         return {"outer": None if outer is None else outer[np.tril_indices(len(outer))]}
 

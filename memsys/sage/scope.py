@@ -24,7 +24,7 @@ FACT_COLUMNS = ("novelty", "cosine", "action")
 
 @dataclass(frozen=True, slots=True)
 class FactDecision:
-    """What is to be done with a fact, and the memory nearest to it (``None`` in an empty scope)."""
+    """Decision on a fact, and the memory nearest to it (``None`` in an empty scope)."""
 
     action: Action
     nearest: str | None = None
@@ -128,7 +128,7 @@ class SageScope:
             self.trace[name].append(round(value, 6) if isinstance(value, float) else value)
 
     def state(self) -> dict[str, Any]:
-        """Snapshot."""
+        """Return the snapshot."""
         return {
             "owner": self.owner,
             "memories": [memory.state() for memory in self.memories.values()],

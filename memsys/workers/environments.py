@@ -12,23 +12,23 @@ STAMP = ".requirements-sha256"
 
 
 def environment_folder(package: str) -> Path:
-    """Folder of a package's environment, which need not exist."""
+    """Return the folder of a package's environment, which need not exist."""
     return workplace(".venv-packages", package)
 
 
 def requirements_sha256(requirements: Path) -> str:
-    """Checksum that an environment made from this file bears."""
+    """Return the checksum that marks an environment made from this file."""
     return hashlib.sha256(requirements.read_bytes()).hexdigest()
 
 
 def is_installed(package: str, requirements: Path) -> bool:
-    """Whether a package's environment was made from these requirements."""
+    """Return whether a package's environment was made from these requirements."""
     stamp = environment_folder(package) / STAMP
     return stamp.is_file() and stamp.read_text(encoding="utf-8") == requirements_sha256(requirements)
 
 
 def interpreter_of(package: str, requirements: Path) -> Path:
-    """Python of a package's environment.
+    """Return the Python interpreter of a package's environment.
 
     Raises:
         AssetError: it is not there, or was made from other requirements; names the command that makes it.

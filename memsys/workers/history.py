@@ -1,4 +1,4 @@
-"""What was written into a package's memory: enough to write it again, and to say which turns each memory is made of."""
+"""History of a package's memory: enough to write it again, and to trace each memory to its turns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from memsys.workers.messages import MemoryChange
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
-    """What came of a write.
+    """Result of a write.
 
     Attributes:
         changes: of memories.
@@ -22,7 +22,7 @@ class WriteOutcome:
     replies: str | None = None
 
     def repeats(self, before: "WriteOutcome") -> bool:
-        """Whether the same replies led to the same changes."""
+        """Return whether the same replies led to the same changes."""
         known = None not in (self.replies, before.replies)
         return list(self.changes) == list(before.changes) and not (known and self.replies != before.replies)
 
@@ -69,7 +69,7 @@ class WriteHistory:
             self.lineage[one.memory_id] = tuple(dict.fromkeys((*before, *turn_ids)))
 
     def state(self) -> State:
-        """JSON values from which :meth:`from_state` makes an equal history."""
+        """Return JSON values from which :meth:`from_state` makes an equal history."""
         return {
             "units": list(self.units),
             "changes": [_rows(outcome.changes) for outcome in self.outcomes],

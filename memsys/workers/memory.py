@@ -58,7 +58,7 @@ class PackageMemory(BaseMemory):
         self._lock = asyncio.Lock()
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """So many turns of one session per unit."""
+        """Return units of so many turns of one session."""
         size = self._settings.turns_per_write
         return [
             Unit(unit_id=session[first].turn_id, turns=session[first : first + size], conversation=conversation)
@@ -108,7 +108,7 @@ class PackageMemory(BaseMemory):
         return self._retrieval(found)
 
     async def export(self) -> list[StoredMemory]:
-        """All memories as the package holds them; raises as :meth:`write`."""
+        """Return all memories as the package holds them; raises as :meth:`write`."""
 
         async def read(session: WorkerSession) -> list[StoredMemory]:
             return read_memories(await session.perform("export", {}, CallScope("retrieve")), self._settings.name)
@@ -204,7 +204,7 @@ class PackageMemory(BaseMemory):
         )
 
     def statistics(self) -> Mapping[str, Json]:
-        """Package, version and lineage as the worker states them, and memories added, changed and deleted."""
+        """Return package, version and lineage as the worker states them, and memories added, changed and deleted."""
         counts = Counter(one.change for one in self._history.changes)
         return {
             **self._described,
@@ -228,7 +228,7 @@ class PackageMemory(BaseMemory):
         """Start a worker and write all of it again now; raises as :meth:`write`."""
 
         async def nothing(session: WorkerSession) -> None:
-            """The worker is up to date once it is open."""
+            """Do nothing: an open worker is up to date."""
 
         if self._history.units:
             async with self._lock:

@@ -22,7 +22,7 @@ ChangeKind = Literal["add", "update", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class WorkerDescription:
-    """What a worker says of itself when it is opened.
+    """A worker's description of itself when it is opened.
 
     Attributes:
         package: name on the package index.
@@ -39,7 +39,7 @@ class WorkerDescription:
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """What a write did to one memory of the package, named by the package's own id."""
+    """Effect of a write on one memory of the package, named by the package's own id."""
 
     memory_id: str
     change: ChangeKind
@@ -65,7 +65,7 @@ class StoredMemory:
 
 
 def unit_message(unit: Unit, turn_format: TurnFormat) -> dict[str, Json]:
-    """The form in which a worker is given a unit.
+    """Return a unit as a message to a worker.
 
     Each turn has its ids, speaker and date, ``time`` (the date as ``2023-05-08T13:56:00``, empty where it cannot be
     read), ``text`` (with caption, without speaker) and ``line`` (as the run's turn format writes it). ``speakers`` are

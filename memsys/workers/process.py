@@ -25,7 +25,7 @@ _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
 
 @dataclass(frozen=True, slots=True)
 class WorkerCommand:
-    """What to start.
+    """Command and environment of a worker.
 
     Attributes:
         name: in messages.
@@ -140,7 +140,7 @@ class WorkerProcess:
         return result
 
     def _said(self, problem: str) -> str:
-        """A problem with the last lines of the worker's log."""
+        """Return a problem with the last lines of the worker's log."""
         try:
             written = self._command.log.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
@@ -173,7 +173,7 @@ def _opened_log(command: WorkerCommand) -> BinaryIO:
 
 
 def worker_environment(folder: Path) -> dict[str, str]:
-    """The whole environment of a worker: no credentials, one hash seed, files of the package in its own folder."""
+    """Return a worker's environment: no credentials, one hash seed, files of the package in its own folder."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     home = os.fspath(folder)
     offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "ANONYMIZED_TELEMETRY": "False"}

@@ -1,4 +1,4 @@
-"""What workers that run authors' released files share; known to them as the module ``released_code``.
+"""Helpers of workers that run authors' released files; imported by them as the module ``released_code``.
 
 Runs under the package's own interpreter, as :mod:`memsys.workers.worker_loop` does, and needs nothing but the standard
 library, and numpy where a worker searches vectors.
@@ -17,7 +17,7 @@ from typing import Any
 
 
 class AbsentModule(types.ModuleType):
-    """Stands for a module that is not needed: every name in it is one more of these."""
+    """Stub of a module that is not needed: every attribute of it is another stub."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -29,7 +29,7 @@ class AbsentModule(types.ModuleType):
         return AbsentModule(f"{self.__name__}.{name}")
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        """Whatever is called gives itself."""
+        """Return the stub itself."""
         return self
 
 
@@ -50,7 +50,7 @@ class _AbsentFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return AbsentModule(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Nothing to run."""
+        """Do nothing: a stub has no code."""
 
 
 def prepare(opening: Mapping[str, Any], unused: Sequence[str]) -> None:
@@ -90,7 +90,7 @@ class ReleasedWorker:
         self._settings = settings
 
     def describe(self) -> dict[str, str]:
-        """Name of the release."""
+        """Return the name of the release."""
         return {"package": self._settings["name"], "version": ""}
 
 
@@ -111,7 +111,7 @@ class ConversationWorker(ReleasedWorker):
         return []
 
     def conversation(self) -> dict[str, Any]:
-        """The turns in the shape of LoCoMo's file."""
+        """Return the turns in the shape of LoCoMo's file."""
         found: dict[str, Any] = dict(zip(("speaker_a", "speaker_b"), self._settings["speakers"], strict=True))
         for turn in self._turns:
             session = f"session_{turn['session']}"
@@ -140,7 +140,7 @@ class EndpointEmbedder:
 
 
 class ExactIndex:
-    """Stands for FAISS's ``IndexFlatIP``: exact inner products, best first, equal ones in the order they were added.
+    """Replacement of FAISS's ``IndexFlatIP``: exact inner products, best first, ties in the order of addition.
 
     Args:
         dimension: of the vectors.

@@ -94,7 +94,7 @@ class CallerContext:
             await asyncio.gather(task, return_exceptions=True)
 
     def quiet_s(self) -> float:
-        """Seconds since something was asked for, 0 while that is under way."""
+        """Return the seconds since the last request, 0 while one is under way."""
         return 0.0 if self._under_way else time.monotonic() - self._last
 
 

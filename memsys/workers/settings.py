@@ -1,4 +1,4 @@
-"""How a package's worker is started and asked, checked."""
+"""Checked settings of a package's worker."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from memsys.workers.session import WorkerLimits
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """What :class:`memsys.workers.memory.PackageMemory` needs to know.
+    """Settings of :class:`memsys.workers.memory.PackageMemory`.
 
     Attributes:
         name: of the preset, in messages.

@@ -9,7 +9,7 @@ CONTEXT_TOKENS = 4000.0
 
 
 def expected_calls(config: XMemoryConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """Each message may end an episode; episodes are written and facts extracted, themes named, questions probed."""
+    """Return the calls for boundaries, episodes, facts, theme names and probes of questions."""
     themes = sum(shape.turns) / 9
     construction = settings_key(config, "retrieval", "gate", "context")
     building = settings_key(config, "retrieval", "gate", "context", "theme", "graph")
@@ -24,5 +24,5 @@ def expected_calls(config: XMemoryConfig, shape: DataShape) -> list[ExpectedCall
 
 
 def context_tokens(config: XMemoryConfig, shape: DataShape) -> float:
-    """The paper's figure."""
+    """Return the context size that the paper reports."""
     return CONTEXT_TOKENS

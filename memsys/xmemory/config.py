@@ -65,27 +65,27 @@ class XMemoryConfig(SystemConfig):
 
     @cached_property
     def boundary_rules(self) -> BoundaryRules:
-        """Where episodes end."""
+        """Settings of the boundaries of episodes."""
         return from_settings(BoundaryRules, self.boundary, "memory.boundary")
 
     @cached_property
     def episode_rules(self) -> EpisodeRules:
-        """What an episode keeps."""
+        """Settings of what an episode keeps."""
         return from_settings(EpisodeRules, self.episode, "memory.episode")
 
     @cached_property
     def semantic_rules(self) -> SemanticRules:
-        """How facts are extracted."""
+        """Settings of the extraction of facts."""
         return from_settings(SemanticRules, self.semantic, "memory.semantic")
 
     @cached_property
     def theme_rules(self) -> ThemeRules:
-        """How facts are organised."""
+        """Settings of the organisation of facts."""
         return from_settings(ThemeRules, self.theme, "memory.theme")
 
     @cached_property
     def graph_rules(self) -> NeighborGraphRules:
-        """How neighbours are linked."""
+        """Settings of the links between neighbours."""
         return from_settings(NeighborGraphRules, self.graph, "memory.graph")
 
     @cached_property
@@ -105,5 +105,5 @@ class XMemoryConfig(SystemConfig):
 
     @cached_property
     def context_rules(self) -> XMemoryContextRules:
-        """What the reader sees."""
+        """Settings of what the reader sees."""
         return from_settings(XMemoryContextRules, self.context, "memory.context")

@@ -1,4 +1,4 @@
-"""What the run records of an xMemory memory (paper, section 5.3 and tables 6 to 8)."""
+"""Statistics of an xMemory memory in the run's record (paper, section 5.3 and tables 6 to 8)."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _ALWAYS = (
 
 
 def _reassigned_share(store: HierarchyStore) -> float:
-    """Share of facts whose theme has another id than the first they belonged to (paper: dynamic reassignment ratio)."""
+    """Return the share of facts that left their first theme (the paper's dynamic reassignment ratio)."""
     paths = [path for path in store.themes.paths.values() if path]
     return sum(path[0][0] != path[-1][0] for path in paths) / len(paths) if paths else 0.0
 

@@ -12,7 +12,7 @@ from memsys.xmemory.uncertainty import Coarse, UncertaintyProbe
 
 @dataclass(slots=True)
 class Admission:
-    """What came of the gate.
+    """Result of the gate.
 
     Attributes:
         admitted: episodes, in the order they were admitted.
@@ -86,7 +86,7 @@ class Gate:
         return value
 
     async def _official(self, coarse: Coarse, tried: Sequence[Episode], limit: int) -> Admission:
-        """Each episode alone, against the uncertainty before any."""
+        """Return the uncertainty with each episode alone, relative to that without any."""
         rules = self.rules
         before = await self._measure(coarse, [])
         admission = Admission(before=before)
@@ -110,7 +110,7 @@ class Gate:
         return list(await asyncio.gather(*(self.probe.uncertainty(coarse, [episode]) for episode in tried)))
 
     async def _strict(self, coarse: Coarse, tried: Sequence[Episode], limit: int) -> Admission:
-        """Each episode on top of those admitted, and its messages on top of its summary."""
+        """Return the uncertainty with each episode added to those admitted, and its messages added to its summary."""
         rules = self.rules
         uncertainty, misses = await self._measure(coarse, []), 0
         admission = Admission(before=uncertainty)

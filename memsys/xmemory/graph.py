@@ -35,7 +35,7 @@ def fact_graph(ids: Sequence[str], vectors: Vectors, count: int) -> Graph:
 
 
 def _first(row: NDArray[np.float64], count: int) -> list[int]:
-    """Rows of the ``count`` highest positive values, best first; ties: the oldest."""
+    """Return the rows of the ``count`` highest positive values, best first; ties in order of age."""
     places = np.flatnonzero(row > 0)
     places = places[near_highest(row[places], count)]
     return [int(place) for place in places[np.argsort(-row[places], kind="stable")][:count]]

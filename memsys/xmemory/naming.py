@@ -13,7 +13,7 @@ from memsys.xmemory.space import part_of
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a theme is about. ``fallback``: the reply was blank."""
+    """Name of a theme. ``fallback``: the reply was blank."""
 
     text: str
     fallback: bool

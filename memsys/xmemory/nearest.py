@@ -73,7 +73,7 @@ class NearestLists:
         return self._places(row) // KEPT
 
     def _places(self, row: int) -> Rows:
-        """Places, in the lists one after the other, where a row is listed; ascending."""
+        """Return the positions, ascending, where a row occurs in the concatenated lists."""
         return np.flatnonzero(self.near.ravel() == row)
 
     def enter(self, others: Rows, row: int, cosines: Floats) -> None:

@@ -22,7 +22,7 @@ from memsys.xmemory.uncertainty import Coarse, UncertaintyProbe
 
 @dataclass(frozen=True, slots=True)
 class StageOneChoice:
-    """What Stage I chose: themes and facts in the order they were chosen, the candidates' cosines with the question.
+    """Result of Stage I: themes and facts in the order of choice, the candidates' cosines with the question.
 
     ``highest`` is the highest cosine of any fact.
     """
@@ -107,7 +107,7 @@ class TopDownRetrieval:
     def _candidates(
         self, pool: Sequence[tuple[str, float]], themes: Sequence[str], vector: Vectors
     ) -> list[tuple[str, float]]:
-        """Facts of the chosen themes, best first: those in the pool, or all of them."""
+        """Return the facts of the chosen themes, best first: those in the pool, or all of them."""
         partition, index = self.store.themes, self.store.fact_index
         if not self.config.retrieval_rules.whole_themes:
             return [(fact_id, cosine) for fact_id, cosine in pool if partition.home[fact_id] in themes]
@@ -141,7 +141,7 @@ class TopDownRetrieval:
         return Ranked(tuple(names[row] for row in order), dict(zip(names, cosines.tolist(), strict=True)))
 
     def _support(self, chosen: StageOneChoice, vector: Vectors) -> dict[str, float]:
-        """The chosen facts' cosines, scaled by the range over all facts; its lower end is a search of its own."""
+        """Return the chosen facts' cosines, scaled by the range over all facts; its minimum takes a second search."""
         if not chosen.facts:
             return {}
         lowest = -_first(self.store.fact_index.search(-vector, 1))
@@ -159,7 +159,7 @@ class TopDownRetrieval:
         return await self.gate.admit(Coarse(question, themes, facts), episodes, limit)
 
     def _raw(self, admission: Admission) -> tuple[str, ...]:
-        """Ids of the episodes that bring their messages."""
+        """Return the ids of the episodes whose messages are shown."""
         rules = self.config.context_rules
         if self.config.gate_rules.mode == "off":
             return tuple(episode.episode_id for episode in admission.admitted[: rules.raw_first])
@@ -168,7 +168,7 @@ class TopDownRetrieval:
     def _hits(
         self, chosen: StageOneChoice, ranked: Ranked, admission: Admission, raw: Sequence[str]
     ) -> tuple[Hit, ...]:
-        """Facts by cosine, then episodes as admitted."""
+        """Return the hits: facts by cosine, then episodes in the order of admission."""
         facts = self._by_cosine(chosen)
         names = [episode.episode_id for episode in admission.admitted]
         return (
@@ -181,7 +181,7 @@ class TopDownRetrieval:
         return sorted(chosen.facts, key=lambda name: (-round(chosen.cosines[name], SCORE_DECIMALS), place(name)))
 
     def _shown(self, chosen: StageOneChoice, context: EpisodeContext) -> tuple[int, ...]:
-        """Places of the hits in the context, which keeps facts in the order in which they were chosen."""
+        """Return the positions of the hits in the context, which lists facts in the order of choice."""
         kept = set(chosen.facts[: context.facts])
         facts = (place for place, name in enumerate(self._by_cosine(chosen)) if name in kept)
         return (*facts, *(len(chosen.facts) + place for place in range(context.episodes)))

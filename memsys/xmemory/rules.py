@@ -33,7 +33,7 @@ def is_early_rule(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SemanticRules:
-    """How facts are extracted from an episode.
+    """Settings of the extraction of facts from an episode.
 
     Attributes:
         mode: ``direct`` reads them off the episode (the paper's prompt); ``predict_calibrate`` predicts the episode
@@ -56,7 +56,7 @@ class SemanticRules:
 
 @dataclass(frozen=True, slots=True)
 class ThemeRules:
-    """How facts are organised.
+    """Settings of the organisation of facts.
 
     Attributes:
         schedule: ``arrival`` revises the themes after every episode's facts, ``end`` once, when all facts are known.
@@ -257,7 +257,7 @@ class GateRules:
 
 @dataclass(frozen=True, slots=True)
 class XMemoryContextRules:
-    """What the reader sees.
+    """Settings of the reader's context.
 
     Attributes:
         raw_first: episodes, from the first, that bring their messages where the gate is off.

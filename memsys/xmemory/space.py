@@ -191,7 +191,7 @@ class ThemeSpace:
         return objective(sizes, cohesion, _finite(np.concatenate([nearest, _closest(parts, highest)])), bell)
 
     def _scored_all(self, bell: Bell, gone: Sequence[int], parts: Sequence[ThemePart]) -> float:
-        """``f`` of all stored themes but some rows, and of some parts; facts are counted, not summed up anew."""
+        """Return ``f`` of all stored themes but some rows, and of some parts, from counts of facts."""
         known = self._standing()
         places = sorted(known.rows.searchsorted(gone).tolist())
         rows = _without(known.rows, places)
@@ -220,7 +220,7 @@ class ThemeSpace:
         return float(cosines.max())
 
     def _raise_all(self, nearest: Floats, direction: Floats, gone: Sequence[int], rows: Rows) -> float:
-        """The same for all rows that stay; the highest cosines are by row here.
+        """Return the same for all remaining rows, with the highest cosines by row.
 
         Args:
             nearest: changed in place.
@@ -237,14 +237,14 @@ class ThemeSpace:
         return float(cosines.max(initial=-np.inf))
 
     def _near_direction(self, nearest: Floats, direction: Floats, gone: Sequence[int]) -> Rows:
-        """Rows that may be nearer to a direction than to any other, or nearest to it; at least one."""
+        """Return the rows that may be nearer to a direction than to any other theme; at least one."""
         products, margin = self._with_all(direction), self._products.margin
         products[gone] = -np.inf
         near = (products + margin > nearest) | (products >= products.max() - 2 * margin)
         return np.flatnonzero(near & np.isfinite(products))
 
     def _near_merged(self, nearest: Floats, direction: Floats, gone: Sequence[int]) -> Rows | None:
-        """The same for the merger of two themes, found without a pass over all; ``None`` where it cannot be.
+        """Return the same for the merger of two themes without a pass over all rows; ``None`` where that is impossible.
 
         The merger's centroid is a sum of both, but for a remainder that is measured: its cosine with a third theme is
         bounded by that of the one, whose products are known, and that of the other, which exceeds the floor of neither
@@ -272,7 +272,7 @@ class ThemeSpace:
         return np.flatnonzero(fitting)
 
     def _nearest_but(self, gone: Sequence[int], rows: Rows) -> Floats:
-        """By row, the highest cosine with another one of the rows that stay, ascending."""
+        """Return the highest cosine of each remaining row with another one, rows ascending."""
         known = self._standing()
         nearest = known.nearest.copy()
         for row in gone:
@@ -290,7 +290,7 @@ class ThemeSpace:
         return self._columns
 
     def _next(self, affected: Rows, gone: Sequence[int], rows: Rows) -> Floats:
-        """Similarity of each affected row to the nearest one that stays; -inf where there is none."""
+        """Return the similarity of each affected row to the nearest one that stays; -inf where there is none."""
         near = self._lists.near[affected]
         stays = near >= 0
         for row in gone:
@@ -302,7 +302,7 @@ class ThemeSpace:
         return found
 
     def _closest_among(self, row: int, rows: Rows) -> float:
-        """Highest cosine of a row with others of some rows, ascending; -inf where there is no other."""
+        """Return the highest cosine of a row with others of some rows, ascending; -inf where there is no other."""
         others = rows[rows != row]
         if len(others) > _FEW:
             others = others[self._top(self._with_all(self._directions[row])[others], 1)]
@@ -317,18 +317,18 @@ class ThemeSpace:
             self._lists.fill(row, chosen, cosines, whole=len(self) - 1 <= KEPT)
 
     def _top(self, products: Products, count: int) -> Rows:
-        """Places that may hold one of the ``count`` highest rounded cosines, given their products; ascending."""
+        """Return the positions, ascending, that may hold one of the ``count`` highest rounded cosines."""
         return near_highest(products, count, 2 * self._products.margin + _ROUNDING)
 
     def _about(self, theme_id: str) -> Products:
-        """A theme's products with all rows; -inf with itself."""
+        """Return a theme's products with all rows; -inf with itself."""
         row = self._row_of[theme_id]
         products = self._with_all(self._directions[row])
         products[row] = -np.inf
         return products
 
     def _with_all(self, direction: Floats) -> Products:
-        """Cosines of a direction with all rows ``(used,)``, in single precision; -inf with rows that are empty."""
+        """Return the cosines of a direction with all rows ``(used,)``, float32; -inf for empty rows."""
         return self._products.of(direction)[: len(self._ids)]
 
     def _to(self, direction: Floats, rows: Rows) -> Floats:
@@ -336,7 +336,7 @@ class ThemeSpace:
         return cosines
 
     def _live(self) -> Rows:
-        """Rows of the stored themes, oldest first."""
+        """Return the rows of the stored themes, oldest first."""
         return np.flatnonzero(self._alive[: len(self._ids)])
 
     def _changed(self) -> None:
@@ -378,7 +378,7 @@ def _without(values: NDArray[Any], places: Sequence[int], more: Sequence[float] 
 
 
 def _closest(parts: Sequence[ThemePart], highest: Sequence[float]) -> Floats:
-    """Of each part the highest cosine with another one, given those with the stored themes."""
+    """Return for each part the highest cosine with another one, given those with the stored themes."""
     return np.array(
         [
             max([most, *(_dot(part.direction, other.direction) for other in parts if other is not part)])
@@ -389,12 +389,12 @@ def _closest(parts: Sequence[ThemePart], highest: Sequence[float]) -> Floats:
 
 
 def _finite(similarities: Floats) -> Floats:
-    """Similarities to a nearest other; 0 where there is no other."""
+    """Return similarities to the nearest other theme; 0 where there is none."""
     return np.where(np.isfinite(similarities), similarities, 0.0)
 
 
 def _as_sum(direction: Floats, one: Floats, other: Floats) -> tuple[tuple[float, float], float]:
-    """Weights of two unit vectors whose sum comes near to a direction, and the length of what it leaves of it."""
+    """Return the weights by which two unit vectors best approximate a direction, and the length of the residual."""
     between, with_one, with_other = _dot(one, other), _dot(direction, one), _dot(direction, other)
     apart = 1.0 - between * between
     if apart < _PARALLEL:

@@ -91,7 +91,7 @@ def linkage_cuttings(cosines: Floats, counts: Sequence[int]) -> list[Cutting]:
 
 
 def _labelled(labels: Sequence[int]) -> Cutting:
-    """Rows of the same label are a part; parts by their smallest row."""
+    """Return the parts, one for the rows of each label, by their smallest row."""
     parts: dict[int, list[int]] = {}
     for row, label in enumerate(labels):
         parts.setdefault(label, []).append(row)

@@ -173,7 +173,7 @@ class Themes:
         return {*here, *(other for theme_id in here for other in self._space.similar(theme_id, least, count))}
 
     def _tiny(self, among: Collection[str]) -> list[str]:
-        """Tiny themes, smallest first, then in the order they were made."""
+        """Return the tiny themes, smallest first, then in the order they were made."""
         tiny = [name for name in among if name in self.members and self._is_tiny(name)]
         return sorted(tiny, key=lambda name: (len(self.members[name]), self._order[name]))
 
@@ -187,7 +187,7 @@ class Themes:
         return targets[int(np.argmax(gains))] if gains and max(gains) > 0 else None
 
     def _similar_pairs(self) -> list[tuple[str, str]]:
-        """Pairs of themes that may merge, the older theme first, in the order they were made."""
+        """Return the pairs of themes that may merge, the older theme first, in the order they were made."""
         place = {theme_id: number for number, theme_id in enumerate(self.members)}
         pairs = [
             (one, other)
@@ -201,7 +201,7 @@ class Themes:
         return len(self.members[one]) + len(self.members[other]) <= self._rules.cap
 
     def _gain(self, one: str, other: str) -> float:
-        """How much ``f`` grows when two themes become one, rounded.
+        """Return how much ``f`` grows when two themes become one, rounded.
 
         Of two facts the order does not touch a bit of the sums, and each theme asks for the other: asked again, the
         gain is known.
@@ -221,7 +221,7 @@ class Themes:
         return round(after - self._space.score(bell, among=among), SCORE_DECIMALS)
 
     def _around(self, *theme_ids: str) -> list[str] | None:
-        """The themes whose score counts; ``None`` for all."""
+        """Return the themes whose score counts; ``None`` for all."""
         if self._rules.scope == "global":
             return None
         count = self._rules.scope_neighbours

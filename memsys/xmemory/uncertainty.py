@@ -1,4 +1,4 @@
-"""How unsure the backbone is of its answer, from the log-probabilities of a short greedy reply (role ``probe``)."""
+"""Uncertainty of the backbone about its answer, from log-probabilities of a short greedy reply (role ``probe``)."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _THINKING_ENDS = "</think>"
 
 @dataclass(frozen=True, slots=True)
 class Coarse:
-    """What every probe of a question shows: the question, and the chosen themes' and facts' texts."""
+    """Parts of every probe of a question: the question, and the chosen themes' and facts' texts."""
 
     question: str
     themes: tuple[str, ...]
@@ -84,7 +84,7 @@ def answer_tokens(completion: Completion) -> tuple[TokenLogprob, ...]:
 
 
 def _is_end(tokens: Sequence[TokenLogprob], text: str) -> bool:
-    """Whether the last token is not part of the text: servers list the end-of-sequence token, or leave it out."""
+    """Return whether the last token is the end-of-sequence token, which servers list or leave out."""
     last = tokens[-1].token
     return not last or not text.endswith(last)
 

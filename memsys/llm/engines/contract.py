@@ -1,4 +1,4 @@
-"""What an engine is: something that serves a model under one or more OpenAI-compatible base URLs."""
+"""Protocol of engines: they serve a model under one or more OpenAI-compatible base URLs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Engine(Protocol):
         """
 
     def recover(self, log_dir: Path) -> Sequence[Endpoint]:
-        """Called after a transport error: restart what died and wait for health; a no-op for a server that lives.
+        """Restart a dead server after a transport error and wait for its health; does nothing if the server is alive.
 
         Raises:
             BackboneError: the server is not ours to restart, or did not come back.

@@ -44,7 +44,7 @@ def device_turn(registry: Registry, *, wait: bool) -> Iterator[None]:
 
 
 def _devices() -> str:
-    """This machine and the GPUs of it that the process may use, as part of a file name."""
+    """Return this machine and its GPUs that the process may use, as part of a file name."""
     gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "all")
     return re.sub(r"[^\w.-]", "_", f"{socket.gethostname()}-{gpus}")
 

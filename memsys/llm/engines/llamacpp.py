@@ -33,7 +33,7 @@ _LOG_PATIENCE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlamaCppEngineConfig:
-    """How llama.cpp serves a GGUF file.
+    """Settings of serving a GGUF file by llama.cpp.
 
     Attributes:
         model_file: an asset's name (:mod:`memsys.assets.catalog`), a file under ``models/``, or a path.
@@ -107,7 +107,7 @@ class LlamaCppEngineConfig:
         self.model_path()
 
     def model_path(self) -> Path:
-        """The model file.
+        """Return the model file.
 
         Raises:
             AssetError: it is missing.
@@ -129,7 +129,7 @@ class LlamaCppEngineConfig:
 
 
 def _plain(name: str) -> str:
-    """Letters and digits of a name, in lower case."""
+    """Return the letters and digits of a name, in lower case."""
     return "".join(character for character in name.lower() if character.isalnum())
 
 
@@ -232,7 +232,7 @@ def _import_xllamacpp() -> Any:
 
 
 def _parameters(xllamacpp: Any, config: LlamaCppEngineConfig, path: Path) -> Any:
-    """Parameters of the server."""
+    """Return the parameters of the server."""
     parameters = xllamacpp.CommonParams()
     parameters.model.path = os.fspath(path)
     parameters.n_ctx = config.context_length * config.parallel

@@ -17,7 +17,7 @@ from memsys.vocabulary import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedLlamaCppConfig:
-    """Where the servers are.
+    """Settings of attached llama.cpp servers.
 
     Attributes:
         urls: ``http://host:port`` of each; requests are spread. All must serve the same model file.
@@ -82,7 +82,7 @@ class AttachedLlamaCpp:
         return self._attach(still_healthy(self._config.urls, "llama.cpp"))
 
     def stop(self) -> None:
-        """Nothing was started."""
+        """Do nothing: no server was started."""
 
     def fingerprint(self) -> Mapping[str, Json]:
         """Say what the servers say of themselves: build, model file, sequences decoded together."""
@@ -99,7 +99,7 @@ class AttachedLlamaCpp:
 
 
 def _said(properties: Mapping[str, Any]) -> Mapping[str, Json]:
-    """What counts of a server's properties: build, model file, sequences decoded together."""
+    """Return the properties of a server that identify it: build, model file, sequences decoded together."""
     return {
         "build": properties.get("build_info"),
         "file": _model_name(properties),

@@ -17,7 +17,7 @@ OTHERWISE = "or set backbone.engine.api_key_env=null for a server without one"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAIEngineConfig:
-    """Where a hosted model is reached.
+    """Settings of a hosted model.
 
     Attributes:
         base_urls: up to and including ``/v1``; requests are spread over several. Without user or password.
@@ -83,7 +83,7 @@ class OpenAIEngine:
         return self.start(log_dir)
 
     def stop(self) -> None:
-        """Nothing was started."""
+        """Do nothing: no server was started."""
 
     def fingerprint(self) -> Mapping[str, Json]:
         """Say what was asked for; a provider does not say what it serves."""

@@ -93,7 +93,7 @@ class GuardedProcess:
 
 
 def running_members(group: int) -> set[int]:
-    """Processes of a group that still run; without those that have ended and only wait to be collected.
+    """Return the processes of a group that still run; without those that have ended and only wait to be collected.
 
     Args:
         group: the process group's id.
@@ -110,7 +110,7 @@ def running_members(group: int) -> set[int]:
 
 
 def _state_and_group(path: Path) -> tuple[str, int] | None:
-    """State letter and process group in a ``stat`` file; ``None`` where the process has gone meanwhile."""
+    """Return the state letter and process group in a ``stat`` file; ``None`` where the process has gone meanwhile."""
     try:
         # The name of the program, in parentheses, may hold blanks and parentheses itself.
         fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
@@ -120,6 +120,6 @@ def _state_and_group(path: Path) -> tuple[str, int] | None:
 
 
 def _has_running_thread(process: Path) -> bool:
-    """Whether any thread runs: the first one's state alone says "ended" while others still hold the memory."""
+    """Return whether any thread runs: the first one's state alone says "ended" while others still hold the memory."""
     states = (_state_and_group(path) for path in process.glob("task/*/stat"))
     return any(state is not None and state[0] not in _ENDED_STATES for state in states)

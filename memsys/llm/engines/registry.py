@@ -27,7 +27,7 @@ LOOPBACK = "//127.0.0.1:"
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
-    """What a server announces.
+    """Announcement of a server.
 
     Attributes:
         urls: base URLs up to and including ``/v1``.
@@ -46,7 +46,7 @@ class ServerRecord:
     job: str
 
     def reachable(self) -> bool:
-        """Whether this machine can reach it: the loopback address of another would lead to whatever listens here."""
+        """Return whether this machine can reach it: another machine's loopback address would lead to a server here."""
         return self.host == socket.gethostname() or not self.loopback
 
     @property
@@ -62,18 +62,18 @@ class Registry:
         self.folder = folder
 
     def servers(self) -> list[ServerRecord]:
-        """Servers that were announced or seen running within :data:`memsys.heartbeat.GONE_SECONDS`."""
+        """Return the servers that were announced or seen running within :data:`memsys.heartbeat.GONE_SECONDS`."""
         return [ServerRecord(**json.loads(text)) for text in self._fresh_texts("server-*.json")]
 
     def expected(self) -> bool:
-        """Whether a server that this machine can reach is announced, or a process starts or restarts one."""
+        """Return whether a server that this machine can reach is announced, or a process starts or restarts one."""
         attempts = self._fresh_texts("attempt-*")
         return any(map(ServerRecord.reachable, self.servers())) or any(
             machine in ("", socket.gethostname()) for machine in attempts
         )
 
     def leases(self) -> int:
-        """How many jobs need a server now."""
+        """Return how many jobs need a server now."""
         return len(list(self._fresh("lease-*")))
 
     @contextlib.contextmanager
@@ -104,7 +104,7 @@ class Registry:
         return Heartbeat.with_text(self.prepared() / f"lease-{name}", "")
 
     def failure(self, after: float = 0.0) -> str:
-        """Why the latest attempt to start a server failed; empty if none did since :meth:`clear_failure`.
+        """Return why the latest attempt to start a server failed; empty if none did since :meth:`clear_failure`.
 
         Args:
             after: seconds, from :meth:`now`; a failure noted before does not count.
@@ -116,7 +116,7 @@ class Registry:
             return ""
 
     def note_failure(self, reason: str) -> None:
-        """Note that a server did not start, so that nobody waits for it."""
+        """Record that a server did not start, so that no job waits for it."""
         replace_file(self.prepared() / "failure", redacted(reason).encode())
 
     def clear_failure(self) -> None:
@@ -124,7 +124,7 @@ class Registry:
         (self.folder / "failure").unlink(missing_ok=True)
 
     def key(self) -> str:
-        """The password of the group's servers: made once, readable by its owner alone.
+        """Return the password of the group's servers: made once, readable by its owner alone.
 
         Raises:
             MemsysError: the folder cannot be written.
@@ -143,7 +143,7 @@ class Registry:
         return path.read_text(encoding="ascii")
 
     def now(self) -> float:
-        """The time, in seconds, by the clock of the disk that the folder lies on."""
+        """Return the time, in seconds, by the clock of the disk that the folder lies on."""
         return disk_time(self.prepared())
 
     def prepared(self) -> Path:
@@ -161,7 +161,7 @@ class Registry:
         return self.folder
 
     def _fresh(self, pattern: str) -> Iterator[Path]:
-        """Files touched lately, by the clock of the disk they lie on."""
+        """Yield the files touched lately, by the clock of the disk they lie on."""
         now = self.now()
         for path in sorted(self.folder.glob(pattern)):
             with contextlib.suppress(FileNotFoundError):
@@ -169,7 +169,7 @@ class Registry:
                     yield path
 
     def _fresh_texts(self, pattern: str) -> list[str]:
-        """What the files touched lately say."""
+        """Return the contents of the files touched lately."""
         texts = []
         for path in self._fresh(pattern):
             with contextlib.suppress(FileNotFoundError):  # its process has just left

@@ -15,7 +15,7 @@ _LARGEST_PAGE = 4 * 1024 * 1024
 
 
 def server_root(url: str) -> str:
-    """Address of a server without ``/v1``, which people write or leave out."""
+    """Return the address of a server without ``/v1``, which people write or leave out."""
     return url.rstrip("/").removesuffix("/v1")
 
 
@@ -38,7 +38,7 @@ def get_page(url: str, headers: Mapping[str, str] | None = None, timeout: float 
 
 
 def responds(url: str, timeout: float = _TIMEOUT_SECONDS) -> bool:
-    """Whether a server answers a page without an error.
+    """Return whether a server answers a page without an error.
 
     Args:
         url: of the page.
@@ -51,7 +51,7 @@ def responds(url: str, timeout: float = _TIMEOUT_SECONDS) -> bool:
 
 
 def is_healthy(root: str, timeout: float = _TIMEOUT_SECONDS) -> bool:
-    """Whether a server says that it can serve.
+    """Return whether a server says that it can serve.
 
     Args:
         root: its address without ``/v1``.
@@ -61,7 +61,7 @@ def is_healthy(root: str, timeout: float = _TIMEOUT_SECONDS) -> bool:
 
 
 def still_healthy(urls: Sequence[str], kind: str) -> list[str]:
-    """Of servers that somebody else runs, those that can still serve.
+    """Return the attached servers that can still serve.
 
     Args:
         urls: with or without ``/v1``.

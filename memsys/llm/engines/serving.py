@@ -62,7 +62,7 @@ def _serve_while_needed(engine: Engine, registry: Registry, log_dir: Path, host:
 
 
 def _is_needed(registry: Registry) -> bool:
-    """Whether a job needs the server; also where the disk cannot say, so that jobs do not lose it for that."""
+    """Return whether a job needs the server; also where the disk cannot say, so that jobs do not lose it for that."""
     try:
         return registry.leases() > 0
     except (OSError, MemsysError) as error:

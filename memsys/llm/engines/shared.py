@@ -97,7 +97,7 @@ class SharedEngine:
         return found
 
     def _look(self) -> list[Endpoint]:
-        """Servers that answer; none also where the disk fails, which may be better at the next look.
+        """Return the servers that answer; none if the disk fails, which may recover by the next check.
 
         Raises:
             BackboneError: none is left and one could not start, or one serves something else than before.
@@ -137,7 +137,7 @@ class SharedEngine:
         self._fingerprint = record.fingerprint
 
     def _key_variable(self) -> str:
-        """Name of the environment variable that holds the group's password, set for this process alone."""
+        """Return the name of the environment variable that holds the group's password, set for this process alone."""
         name = "MEMSYS_KEY_" + re.sub(r"\W", "_", self._registry.folder.name).upper()
         os.environ[name] = self._registry.key()
         return name

@@ -60,7 +60,7 @@ class AttachedVllm:
         return self._attach(still_healthy([endpoint.base_url for endpoint in self._endpoints], "vLLM"))
 
     def stop(self) -> None:
-        """Nothing was started."""
+        """Do nothing: no server was started."""
 
     def fingerprint(self) -> Mapping[str, Json]:
         """Say what was served, as far as the servers tell; the rest, which they do not, as the config declares it.

@@ -14,7 +14,7 @@ _DTYPES = ("auto", "bfloat16", "float16", "float32", "half", "float")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VllmSettings:
-    """How vLLM serves the backbone. ``None`` leaves vLLM's own default.
+    """Settings of serving the backbone by vLLM. ``None`` leaves vLLM's own default.
 
     Attributes:
         mode: ``managed`` starts a server here and watches it; ``attached`` uses running servers.
@@ -136,7 +136,7 @@ class VllmSettings:
         _require(0 <= self.port < 65536, "port", self.port, "0 (any) to 65535")
 
     def declared(self) -> Mapping[str, Json]:
-        """How replies are computed, by the config: true of a managed server, believed of an attached one."""
+        """Return how replies are computed, by the config: true of a managed server, believed of an attached one."""
         return {
             **{field: getattr(self, field) for field in self.FINGERPRINT_FIELDS},
             "extra_args": list(self.extra_args),

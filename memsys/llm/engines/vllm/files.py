@@ -9,7 +9,7 @@ from memsys.vocabulary import Json
 
 
 def folder_checksums(folder: Path) -> dict[str, Json]:
-    """Checksums of a model's files by their names: weights, configuration, tokenizer, chat template, code.
+    """Return the checksums of a model's files by their names: weights, configuration, tokenizer, chat template, code.
 
     What no server reads is left out: model cards, and hidden files such as those that the hub's client leaves.
     """
@@ -22,7 +22,7 @@ def folder_checksums(folder: Path) -> dict[str, Json]:
 
 
 def argument_checksums(arguments: Sequence[str]) -> list[Json]:
-    """Checksums of what arguments of a command line name, in their order: files, and folders of a model or tokenizer.
+    """Return the checksums of files and folders (of a model or tokenizer) that arguments name, in their order.
 
     Another folder, for example of a cache, is not read.
 

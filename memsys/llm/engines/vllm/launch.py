@@ -1,4 +1,4 @@
-"""How a vLLM server is started: interpreter, command line, environment, and what its log says when it fails."""
+"""Launch of a vLLM server: interpreter, command line, environment, and the log of a failed start."""
 
 import os
 import re
@@ -63,7 +63,7 @@ _ERROR = re.compile(r"\b\w*(Error|Exception|OfflineModeIsEnabled)\b: ")
 
 
 def interpreter(config: VllmSettings) -> str:
-    """Python that has vLLM: the config's, else ``$MEMSYS_VLLM_PYTHON``, else ``.venv-serve`` of the checkout.
+    """Return the Python interpreter with vLLM: the config's, else ``$MEMSYS_VLLM_PYTHON``, else ``.venv-serve``.
 
     Raises:
         BackboneError: it does not exist.
@@ -83,7 +83,7 @@ def _interpreter_path(config: VllmSettings) -> Path:
 
 
 def local_model(model: str) -> Path | None:
-    """Folder of a model that lies here; ``None`` for a hub id.
+    """Return the folder of a model that lies here; ``None`` for a hub id.
 
     Raises:
         BackboneError: it is neither a folder nor of the form ``owner/name``.
@@ -100,7 +100,7 @@ def local_model(model: str) -> Path | None:
 
 
 def command(config: VllmSettings, model: str, port: int) -> list[str]:
-    """Command line of a server for ``model`` (hub id or local folder)."""
+    """Return the command line of a server for ``model`` (hub id or local folder)."""
     folder = local_model(model)
     options: dict[str, object] = {
         "model": folder or model,
@@ -141,7 +141,7 @@ def served_name(model: str) -> str:
 
 
 def hub_commit(model: str, revision: str) -> str | None:
-    """Commit that a branch or tag of a hub model stood for when it was downloaded; ``None`` if it was not, here."""
+    """Return the commit of a hub model's branch or tag when it was downloaded here; ``None`` if it was not."""
     from huggingface_hub import constants
     from huggingface_hub.file_download import repo_folder_name
 
@@ -153,7 +153,7 @@ def hub_commit(model: str, revision: str) -> str | None:
 
 
 def environment(config: VllmSettings, model: str) -> Mapping[str, str]:
-    """Environment of the server: ours without what belongs to our own interpreter.
+    """Return the environment of the server: ours without what belongs to our own interpreter.
 
     A server that only this machine reaches takes no key: ``VLLM_API_KEY`` is one for a server elsewhere, and our own
     would refuse every call that does not show it.
@@ -176,7 +176,7 @@ def environment(config: VllmSettings, model: str) -> Mapping[str, str]:
 
 
 def _preloaded(config: VllmSettings) -> Mapping[str, str]:
-    """Intel's OpenMP, where the environment has it.
+    """Return the paths to preload: Intel's OpenMP, where the environment has it.
 
     The loader splits ``LD_PRELOAD`` at blanks and colons, so it finds no file whose path has one; vLLM would then take
     an OpenMP for preloaded and leave out PyTorch's.
@@ -186,7 +186,7 @@ def _preloaded(config: VllmSettings) -> Mapping[str, str]:
 
 
 def explain(log: Path, start: int) -> str:
-    """What a failed server's log says: the hint that fits, the first error, and the last lines that are no noise.
+    """Return what a failed server's log says: the hint that fits, the first error, and the last lines without noise.
 
     Args:
         log: the file.
@@ -207,7 +207,7 @@ def _is_error(line: str) -> bool:
 
 
 def port_was_taken(log: Path, start: int) -> bool:
-    """Whether a server ended because it could not listen on its port."""
+    """Return whether a server ended because it could not listen on its port."""
     return "address already in use" in _read(log, start).lower()
 
 

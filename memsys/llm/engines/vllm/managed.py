@@ -98,7 +98,7 @@ class ManagedVllm:
         }
 
     def _read_files(self) -> Mapping[str, Json]:
-        """What the server reads: a local model's files or a hub model's commit, and files that arguments name."""
+        """Return the files of the server: a local model's or a hub model's commit, and those that arguments name."""
         if not self._files:
             named = argument_checksums(self._config.extra_args)
             self._files = {**self._model_files(), **({"argument_files": named} if named else {})}

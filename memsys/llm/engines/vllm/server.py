@@ -1,4 +1,4 @@
-"""What a vLLM server says of itself over HTTP."""
+"""Properties of a vLLM server, read over HTTP."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ _ADVICE = "check backbone.engine.urls: the server may be of another program"
 
 
 def server_version(root: str) -> str:
-    """Version of vLLM that a server runs.
+    """Return the version of vLLM that a server runs.
 
     Raises:
         BackboneError: it does not say.
@@ -27,7 +27,7 @@ def server_version(root: str) -> str:
 
 
 def authorization(variable: str | None) -> Mapping[str, str]:
-    """Headers with the key that the environment variable holds.
+    """Return the headers with the key that the environment variable holds.
 
     Raises:
         ConfigError: the variable is not set, or holds what is not a key.
@@ -37,7 +37,7 @@ def authorization(variable: str | None) -> Mapping[str, str]:
 
 
 def served_models(root: str, api_key_env: str | None) -> Sequence[str]:
-    """Names of the models a server offers.
+    """Return the names of the models a server offers.
 
     Raises:
         BackboneError: it does not say.
