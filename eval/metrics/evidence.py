@@ -52,7 +52,7 @@ class SubstringMatching:
 
 @lru_cache(maxsize=1 << 15)
 def normalise(text: str, nfkc: bool = True) -> str:
-    """Lower-case, punctuation to blanks, blanks collapsed."""
+    """Return the text in lower case with punctuation replaced by spaces and spaces collapsed."""
     text = unicodedata.normalize("NFKC", text) if nfkc else text
     return " ".join(without_punctuation(text.lower()).split())
 
@@ -64,7 +64,7 @@ def rank_holding(holds: Sequence[Sequence[bool]], gold: int) -> Ranking:
 
 
 def rank_by_lineage(retrieved: Sequence[Sequence[str]], evidence: Sequence[str], depth: int = DEPTH) -> Ranking | None:
-    """Match by turn ids.
+    """Rank memories by the gold turns that their lineage names.
 
     Args:
         retrieved: per memory, best first, the ids of the turns it came from.
@@ -87,7 +87,7 @@ def rank_by_substring(
     matching: SubstringMatching = SubstringMatching(),
     depth: int = DEPTH,
 ) -> Ranking | None:
-    """Match by text; see :func:`rank_by_lineage`. Gold texts that are empty after normalisation do not count."""
+    """Rank memories by the gold texts they contain; see :func:`rank_by_lineage`. Empty normalised gold is ignored."""
     texts = [text for text in (normalise(gold, matching.nfkc) for gold in evidence_texts) if text]
     gold = tuple(dict.fromkeys(texts)) if matching.deduplicate else tuple(texts)
     if not gold:
@@ -97,14 +97,14 @@ def rank_by_substring(
 
 
 def ranked_turns(origins: Sequence[Sequence[str]]) -> list[str]:
-    """Turns in the order of the memories that came from them, each where it occurs first."""
+    """Return turns in the order of the memories made from them, each at its first occurrence."""
     return list(dict.fromkeys(turn for origin in origins for turn in origin))
 
 
 def turn_scores(
     retrieved: Sequence[Sequence[str]] | None, evidence: Sequence[str], depth: int = DEPTH
 ) -> dict[str, float | None]:
-    """Share of the gold among the first ``depth`` turns: unlike recall by memories it does not grow with their size.
+    """Return recall over the first ``depth`` turns, which does not grow with the size of memories.
 
     Args:
         retrieved: per memory, best first, the ids of the turns it came from; ``None`` where they are not ranked.
@@ -117,40 +117,40 @@ def turn_scores(
 
 
 def discounted_gain(ranks: Sequence[int]) -> float:
-    """DCG of binary gains at the given ranks (from 1)."""
+    """Return DCG of binary gains at the given ranks (from 1)."""
     return sum(1 / log2(rank + 1) for rank in ranks)
 
 
 def precision(ranking: Ranking) -> float:
-    """Share of the retrieved memories that hold gold; 0 when nothing was retrieved (CLAG, equation 14)."""
+    """Return the share of the retrieved memories that hold gold; 0 when nothing was retrieved (CLAG, equation 14)."""
     return sum(ranking.relevant) / len(ranking.relevant) if ranking.relevant else 0.0
 
 
 def recall(ranking: Ranking, k: int = DEPTH) -> float:
-    """Share of the gold that the first ``k`` memories hold (CLAG, equation 16)."""
+    """Return the share of the gold that the first ``k`` memories hold (CLAG, equation 16)."""
     return sum(rank is not None and rank <= k for rank in ranking.gold_ranks) / len(ranking.gold_ranks)
 
 
 def ndcg_retrieved(ranking: Ranking) -> float:
-    """DCG over the DCG of the same flags sorted, 0 without a hit: the reading that fits CLAG's printed nDCG@10."""
+    """Return DCG over the DCG of the same flags sorted, 0 without a hit: the definition that fits CLAG's nDCG@10."""
     ranks = [rank for rank, relevant in enumerate(ranking.relevant, start=1) if relevant]
     return discounted_gain(ranks) / discounted_gain(range(1, len(ranks) + 1)) if ranks else 0.0
 
 
 def ndcg(ranking: Ranking, k: int = DEPTH) -> float:
-    """Standard nDCG@k: a memory gains 1 if it is the first to hold some gold; the ideal has ``min(gold, k)`` ones."""
+    """Return nDCG@k: gain 1 for a memory that is the first with some gold; the ideal has ``min(gold, k)`` ones."""
     first = {rank for rank in ranking.gold_ranks if rank is not None and rank <= k}
     return discounted_gain(sorted(first)) / discounted_gain(range(1, min(len(ranking.gold_ranks), k) + 1))
 
 
 def ndcg_clipped(ranking: Ranking, k: int = DEPTH) -> float:
-    """Standard nDCG@k in which every memory with gold gains 1, cut at 1 (repeated gold would exceed it)."""
+    """Return nDCG@k with gain 1 for every memory with gold, clipped at 1 (repeated gold would exceed it)."""
     ranks = [rank for rank, relevant in enumerate(ranking.relevant[:k], start=1) if relevant]
     return min(1.0, discounted_gain(ranks) / discounted_gain(range(1, min(len(ranking.gold_ranks), k) + 1)))
 
 
 def reciprocal_rank(ranking: Ranking) -> float:
-    """One over the rank of the first memory with gold, else 0."""
+    """Return one over the rank of the first memory with gold, else 0."""
     return next((1 / rank for rank, relevant in enumerate(ranking.relevant, start=1) if relevant), 0.0)
 
 
@@ -170,7 +170,7 @@ EVIDENCE_METRICS = {
 
 
 def evidence_scores(ranking: Ranking | None, suffix: str = "") -> dict[str, float | None]:
-    """All figures of a ranking, ``None`` throughout for a question without gold or a memory that ranks nothing.
+    """Return all scores of a ranking, ``None`` throughout for a question without gold or a memory that ranks nothing.
 
     Args:
         ranking: from one of the matchings.
@@ -188,7 +188,7 @@ POOL_METRICS: Mapping[str, Callable[[Ranking], float]] = {
 
 
 def shown_scores(ranking: Ranking | None) -> dict[str, float | None]:
-    """Share of the gold that the memories in the context hold; see :func:`evidence_scores`.
+    """Return the share of the gold that the memories in the context hold; see :func:`evidence_scores`.
 
     Args:
         ranking: of the memories in the context alone, made with a depth that cuts nothing; ``None`` also where it is
@@ -198,7 +198,7 @@ def shown_scores(ranking: Ranking | None) -> dict[str, float | None]:
 
 
 def pool_scores(ranking: Ranking | None, suffix: str = "") -> dict[str, float | None]:
-    """Figures of the whole pool; see :func:`evidence_scores`.
+    """Return the scores of the whole pool; see :func:`evidence_scores`.
 
     Args:
         ranking: from one of the matchings, made with a depth that cuts nothing.

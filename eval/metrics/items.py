@@ -24,7 +24,7 @@ ITEM_METRICS: tuple[str, ...] = tuple(
 def item_scores(
     retrieved: Sequence[Sequence[str]], items: Mapping[str, Sequence[str]], suffix: str, *, ranked: bool = True
 ) -> dict[str, float | None]:
-    """All figures of one question, ``None`` where there is no gold or nothing was ranked.
+    """Return all scores of one question, ``None`` where there is no gold or nothing was ranked.
 
     Args:
         retrieved: per memory, best first, the ids of the turns it came from.

@@ -19,29 +19,29 @@ _LETTER = re.compile(r"\(?([ab])\)?", re.IGNORECASE)
 
 @lru_cache(maxsize=CACHE_SIZE)
 def stems(text: str) -> tuple[str, ...]:
-    """Porter stems of the normalised tokens."""
+    """Return the Porter stems of the normalised tokens."""
     return tuple(stemmer().stem(token) for token in locomo_tokens(text))
 
 
 def f1_locomo(prediction: str, reference: str) -> float:
-    """Multiset F1 on stems, without "and" and the articles."""
+    """Return multiset F1 on stems, without "and" and the articles."""
     return multiset_f1(stems(prediction), stems(reference))
 
 
 def f1_locomo_multi(prediction: str, reference: str) -> float:
-    """Mean over the reference's comma-separated items of the best F1 among the prediction's items (category 1)."""
+    """Return the mean, over the reference's comma-separated items, of the best F1 among the prediction's items."""
     predicted = prediction.split(",")
     best = [max(f1_locomo(item, expected) for item in predicted) for expected in reference.split(",")]
     return sum(best) / len(best)
 
 
 def em_set(prediction: str, reference: str) -> float:
-    """Equality of the sets of normalised tokens."""
+    """Return 1 where the sets of normalised tokens are equal, else 0."""
     return float(set(locomo_tokens(prediction)) == set(locomo_tokens(reference)))
 
 
 def rouge1_locomo(prediction: str, reference: str) -> float:
-    """ROUGE-1 F of package ``rouge`` on stems, its 1e-8 included: what the official ``rougel_score`` returns."""
+    """Return ROUGE-1 F of package ``rouge`` on stems, its 1e-8 included: what the official ``rougel_score`` returns."""
     predicted, expected = set(stems(prediction)), set(stems(reference))
     if not predicted or not expected:
         return 0.0
@@ -51,13 +51,13 @@ def rouge1_locomo(prediction: str, reference: str) -> float:
 
 
 def abstains(prediction: str) -> bool:
-    """Whether the reply says that the conversation does not tell."""
+    """Return whether the reply says that the conversation does not tell."""
     lowered = prediction.lower()
     return any(phrase in lowered for phrase in _ABSTENTIONS)
 
 
 def locomo_official(prediction: str, reference: str, category: int) -> float | None:
-    """Score by the category's own rule; ``None`` for a category that LoCoMo does not have."""
+    """Return the official score by the category's rule; ``None`` for a category that LoCoMo does not have."""
     match category:
         case 1:
             return f1_locomo_multi(prediction, reference)
@@ -85,7 +85,7 @@ def chosen_option(prediction: str, options: Sequence[str]) -> str:
 
 
 def is_trapped(prediction: str, false_answer: str) -> bool:
-    """Whether the reply gives category 5's false answer: its words are in the reply, which does not abstain.
+    """Return whether the reply gives category 5's false answer: its words are in the reply, which does not abstain.
 
     Our own reading (SQuAD normalisation; characters where no space separates words), in addition to the F1 against the
     false answer that A-Mem and CLAG print.

@@ -1,4 +1,4 @@
-"""What a metric is: a function of prediction and reference, with the facts that commands need to show it.
+"""Metrics: a function of prediction and reference, with the properties that commands need to show it.
 
 Every :class:`Metric` at the top of a module of this package is found by :mod:`eval.metrics.registry`.
 """
@@ -98,7 +98,7 @@ class Metric:
         return not self.lexical and not {"retrievals", "ordered_items"} & set(self.needs)
 
     def checked(self, found: object) -> float:
-        """What the function gave, as a score.
+        """Check a function's value and return it as a score.
 
         Args:
             found: a number, between 0 and 1 where it is shown in percent.

@@ -17,27 +17,27 @@ from memsys.scripts import parts
 
 @lru_cache(maxsize=CACHE_SIZE)
 def mixed_tokens(text: str) -> tuple[str, ...]:
-    """Characters of scripts without spaces and of Korean, words of others, emoji."""
+    """Return the characters of scripts without spaces and of Korean, words of others, emoji."""
     return tuple(parts(text))
 
 
 def f1_mixed(prediction: str, reference: str) -> float:
-    """Multiset F1."""
+    """Return multiset F1 on tokens of any script."""
     return multiset_f1(mixed_tokens(prediction), mixed_tokens(reference))
 
 
 def bleu1_mixed(prediction: str, reference: str) -> float:
-    """BLEU-1."""
+    """Return BLEU-1 on tokens of any script."""
     return unigram_bleu(mixed_tokens(prediction), mixed_tokens(reference))
 
 
 def rouge_l_mixed(prediction: str, reference: str) -> float:
-    """ROUGE-L F, without stemming."""
+    """Return ROUGE-L F on tokens of any script, without stemming."""
     return subsequence_f1(mixed_tokens(prediction), mixed_tokens(reference))
 
 
 def meteor_mixed(prediction: str, reference: str) -> float:
-    """METEOR; English words match their stems and synonyms too."""
+    """Return METEOR on tokens of any script; English words also match by stem and synonym."""
     return meteor_of(mixed_tokens(prediction), mixed_tokens(reference))
 
 

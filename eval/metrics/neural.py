@@ -37,7 +37,7 @@ class BertScore:
 
 
 def greedy_match(candidate: Matrix, reference: Matrix) -> BertScore:
-    """BERTScore of one pair from its token vectors.
+    """Return BERTScore of one pair from its token vectors.
 
     The first and last token (CLS and SEP) have weight 0 but may still be the best match of another token, as in
     package ``bert_score`` without idf.
@@ -63,7 +63,7 @@ def _unit(rows: Matrix) -> Matrix:
 
 
 def rescale(score: BertScore, baseline: tuple[float, float, float]) -> BertScore:
-    """Stretch a score so that the baseline becomes 0: ``(x - b) / (1 - b)``. LoCoMo's scorer and MemOS do this."""
+    """Rescale a score so that the baseline becomes 0: ``(x - b) / (1 - b)``, as LoCoMo's scorer and MemOS do."""
     values = (score.precision, score.recall, score.f1)
     return BertScore(*((value - base) / (1 - base) for value, base in zip(values, baseline, strict=True)))
 
@@ -143,7 +143,7 @@ class BertScorer:
         return scores if baseline is None else [rescale(score, baseline) for score in scores]
 
     def _encode(self, texts: Sequence[str]) -> list[Matrix]:
-        """Token vectors of each text, shape (tokens, d), without padding."""
+        """Return the token vectors of each text, shape (tokens, d), without padding."""
         import torch
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -169,12 +169,12 @@ class BertScorer:
         return [vectors[index] for index in range(len(texts))]
 
     def fingerprint(self) -> Mapping[str, Json]:
-        """What the scores were made with."""
+        """Return the identity of the model and its settings."""
         return {**_fingerprint(self._name), "layers": self._layers, "rescaled": self._baseline is not None}
 
 
 def _positions(config: Any) -> int:
-    """Longest input of an encoder; RoBERTa keeps two positions for padding."""
+    """Return the longest input of an encoder; RoBERTa keeps two positions for padding."""
     positions = int(config.max_position_embeddings)
     return positions - 2 if "roberta" in str(config.model_type) else positions
 
@@ -204,7 +204,7 @@ class SentenceScorer:
         ]
 
     def cosines(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
-        """Cosine of every text with every other, a row for each text; both hold at least one."""
+        """Return the cosines of every text with every other, shape (texts, others); both are non-empty."""
         rows, columns = (self._unit_vectors(own) for own in (texts, others))
         found: list[list[float]] = (rows @ columns.T).tolist()
         return found
@@ -218,5 +218,5 @@ class SentenceScorer:
         return _unit(np.asarray(rows, dtype=np.float32))
 
     def fingerprint(self) -> Mapping[str, Json]:
-        """What the scores were made with."""
+        """Return the identity of the model and its settings."""
         return _fingerprint(self._name)

@@ -15,13 +15,13 @@ _BLEU_WEIGHTS = [(1, 0, 0, 0), (0.5, 0.5, 0, 0), (0.33, 0.33, 0.33, 0), (0.25, 0
 
 @lru_cache(maxsize=CACHE_SIZE)
 def punkt_tokens(text: str) -> tuple[str, ...]:
-    """NLTK ``word_tokenize`` of the lower-cased text."""
+    """Tokenize the lower-cased text by NLTK's ``word_tokenize``."""
     return punkt_words().tokenize(text.lower())
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _bleu(prediction: str, reference: str) -> tuple[float, ...]:
-    """BLEU-1 to BLEU-4 with smoothing method 1; zeros when a side is empty."""
+    """Return BLEU-1 to BLEU-4 with smoothing method 1; zeros when a side is empty."""
     from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
     predicted, expected = punkt_tokens(prediction), punkt_tokens(reference)
@@ -33,7 +33,7 @@ def _bleu(prediction: str, reference: str) -> tuple[float, ...]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def bleu1(prediction: str, reference: str) -> float:
-    """BLEU-1 on NLTK words. Source: A-Mem and CLAG ``utils.py``, mem0 ``metrics/utils.py``.
+    """Return BLEU-1 on NLTK words. Source: A-Mem and CLAG ``utils.py``, mem0 ``metrics/utils.py``.
 
     What NLTK's ``sentence_bleu`` gives, without the longer n-grams, which take most of its time and weigh nothing.
     """
@@ -41,7 +41,7 @@ def bleu1(prediction: str, reference: str) -> float:
 
 
 def unigram_bleu(predicted: Sequence[str], expected: Sequence[str]) -> float:
-    """BLEU-1 of token lists: clipped precision with brevity penalty."""
+    """Return BLEU-1 of token lists: clipped precision with brevity penalty."""
     clipped = sum((Counter(predicted) & Counter(expected)).values())
     if not clipped:
         return 0.0
@@ -50,22 +50,22 @@ def unigram_bleu(predicted: Sequence[str], expected: Sequence[str]) -> float:
 
 
 def bleu2(prediction: str, reference: str) -> float:
-    """BLEU-2; source as :func:`bleu1`."""
+    """Return BLEU-2; source as :func:`bleu1`."""
     return _bleu(prediction, reference)[1]
 
 
 def bleu3(prediction: str, reference: str) -> float:
-    """BLEU-3; source as :func:`bleu1`."""
+    """Return BLEU-3; source as :func:`bleu1`."""
     return _bleu(prediction, reference)[2]
 
 
 def bleu4(prediction: str, reference: str) -> float:
-    """BLEU-4; source as :func:`bleu1`."""
+    """Return BLEU-4; source as :func:`bleu1`."""
     return _bleu(prediction, reference)[3]
 
 
 def bleu1_gam(prediction: str, reference: str) -> float:
-    """Clipped unigram precision with brevity penalty on GAM tokens, unsmoothed. Source: GAM ``locomo_test.py``."""
+    """Return unsmoothed BLEU-1 (clipped precision, brevity penalty) on GAM tokens. Source: GAM ``locomo_test.py``."""
     predicted, expected = gam_tokens(prediction), gam_tokens(reference)
     if not predicted or not expected:
         return 0.0
@@ -75,7 +75,7 @@ def bleu1_gam(prediction: str, reference: str) -> float:
 
 
 def meteor_of(prediction: tuple[str, ...], reference: tuple[str, ...]) -> float:
-    """METEOR of token lists (alpha 0.9, beta 3, gamma 0.5)."""
+    """Return METEOR of token lists (alpha 0.9, beta 3, gamma 0.5)."""
     from nltk.translate.meteor_score import single_meteor_score
 
     words = frozenset(stemmer().stem(word.lower()) for word in reference)
@@ -83,7 +83,7 @@ def meteor_of(prediction: tuple[str, ...], reference: tuple[str, ...]) -> float:
 
 
 def meteor(prediction: str, reference: str) -> float:
-    """METEOR on white-space tokens (alpha 0.9, beta 3, gamma 0.5). Source: A-Mem and CLAG ``utils.py``.
+    """Return METEOR on white-space tokens (alpha 0.9, beta 3, gamma 0.5). Source: A-Mem and CLAG ``utils.py``.
 
     An exact answer of n words scores ``1 - 0.5 / n**3``, so one word scores 0.5. NLTK hands stems to WordNet, so
     synonyms match only where both words equal their stems.
@@ -92,7 +92,7 @@ def meteor(prediction: str, reference: str) -> float:
 
 
 def meteor_tokenized(prediction: str, reference: str) -> float:
-    """METEOR on NLTK words. Source: MemOS ``locomo_eval.py``."""
+    """Return METEOR on NLTK words. Source: MemOS ``locomo_eval.py``."""
     return meteor_of(punkt_tokens(prediction), punkt_tokens(reference))
 
 
@@ -120,24 +120,24 @@ def _rouge(prediction: str, reference: str) -> tuple[float, float]:
 
 
 def rouge1(prediction: str, reference: str) -> float:
-    """ROUGE-1 F with stemming, package rouge_score. Source: A-Mem and CLAG ``utils.py``."""
+    """Return ROUGE-1 F with stemming, package rouge_score. Source: A-Mem and CLAG ``utils.py``."""
     return _rouge(prediction, reference)[0]
 
 
 def rouge2(prediction: str, reference: str) -> float:
-    """ROUGE-2 F; source as :func:`rouge1`."""
+    """Return ROUGE-2 F; source as :func:`rouge1`."""
     return _rouge(prediction, reference)[1]
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def rouge_l(prediction: str, reference: str) -> float:
-    """ROUGE-L F; source as :func:`rouge1`. Non-Latin text scores 0: the tokenizer keeps a-z and 0-9 only."""
+    """Return ROUGE-L F; source as :func:`rouge1`. Non-Latin text scores 0: the tokenizer keeps a-z and 0-9 only."""
     predicted, expected = (_rouge_tokenizer().tokenize(text) for text in (prediction, reference))
     return subsequence_f1(predicted, expected)
 
 
 def subsequence_f1(predicted: Sequence[str], expected: Sequence[str]) -> float:
-    """ROUGE-L F of token lists."""
+    """Return ROUGE-L F of token lists."""
     common = common_subsequence(predicted, expected)
     if not common:
         return 0.0
@@ -146,7 +146,7 @@ def subsequence_f1(predicted: Sequence[str], expected: Sequence[str]) -> float:
 
 
 def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
-    """Length of the longest common subsequence of two token lists (Hyyro 2004: a row of the table is one integer)."""
+    """Return the length of the longest common subsequence of token lists (Hyyro 2004: one integer per table row)."""
     places: dict[str, int] = {}
     for place, token in enumerate(other):
         places[token] = places.get(token, 0) | 1 << place

@@ -107,7 +107,7 @@ def aligning(items: Sequence[str], lines: Sequence[str]) -> Generator[tuple[int,
 
 
 def order_tau(items: Sequence[str], aligned: Sequence[str]) -> float | None:
-    """(tau-b + 1) / 2 of the two rankings of everything named; ``None`` where that is one item, or one rank for all."""
+    """Return (tau-b + 1) / 2 of the rankings of all named items; ``None`` for one item or one rank for all."""
     from scipy.stats import kendalltau
 
     union = list(dict.fromkeys([*items, *aligned]))
@@ -123,14 +123,14 @@ def _ranks(sequence: Sequence[str], union: Sequence[str]) -> list[int]:
 
 
 def order_f1(items: Sequence[str], aligned: Sequence[str]) -> float:
-    """F1 of the items that the answer names."""
+    """Return F1 over the items that the answer names."""
     found = len(set(items) & set(aligned))
     extra = sum(line not in items for line in aligned)
     return harmonic(found / (found + extra), found / len(set(items))) if found else 0.0
 
 
 def order_scores(answer: str, items: Sequence[str]) -> Mapping[str, float | None]:
-    """All metrics of one answer; empty for a question that asks for no order.
+    """Return all metrics of one answer; empty for a question that asks for no order.
 
     Args:
         answer: the reply, an item a line; one without any has 0.
@@ -140,7 +140,7 @@ def order_scores(answer: str, items: Sequence[str]) -> Mapping[str, float | None
 
 
 def semantic_order_scores(answer: str, items: Sequence[str], similarity: Similarity) -> Mapping[str, float | None]:
-    """The metrics of an answer whose lines a sentence encoder aligned; empty for a question that asks for no order.
+    """Return the metrics of an answer aligned by a sentence encoder; empty for a question that asks for no order.
 
     Args:
         answer: the reply, an item a line; one without any has 0.
@@ -155,7 +155,7 @@ def semantic_order_scores(answer: str, items: Sequence[str], similarity: Similar
 
 
 def aligned_order_scores(items: Sequence[str], aligned: Sequence[str]) -> Mapping[str, float | None]:
-    """The metrics of an answer whose lines a judge aligned (:func:`aligning`); without any line it has 0."""
+    """Return the metrics of an answer aligned by a judge (:func:`aligning`); 0 for an answer without lines."""
     return _scores(items, aligned, MODEL_ORDER_METRICS)
 
 

@@ -12,7 +12,7 @@ from eval.metrics.text import amem_tokens, gam_tokens, squad_tokens, word_tokens
 
 
 def harmonic(precision: float, recall: float) -> float:
-    """F1 of precision and recall; 0 where both are 0."""
+    """Return F1 of precision and recall; 0 where both are 0."""
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
@@ -21,12 +21,12 @@ def _ratio_f1(common: int, predicted: int, expected: int) -> float:
 
 
 def set_f1(prediction: AbstractSet[str], reference: AbstractSet[str]) -> float:
-    """F1 over distinct tokens; 0 when a side is empty."""
+    """Return F1 over distinct tokens; 0 when a side is empty."""
     return _ratio_f1(len(prediction & reference), len(prediction), len(reference))
 
 
 def multiset_f1(prediction: Sequence[str], reference: Sequence[str]) -> float:
-    """F1 over tokens with their counts; 0 when a side is empty."""
+    """Return F1 over tokens with their counts; 0 when a side is empty."""
     common = sum((Counter(prediction) & Counter(reference)).values())
     return _ratio_f1(common, len(prediction), len(reference))
 
@@ -42,7 +42,7 @@ def f1_word(prediction: str, reference: str) -> float:
 
 
 def f1_gam(prediction: str, reference: str) -> float:
-    """Multiset F1; two texts that are empty after normalisation agree (1). Source: GAM ``locomo_test.py``."""
+    """Return multiset F1; 1 where both texts are empty after normalisation. Source: GAM ``locomo_test.py``."""
     predicted, expected = gam_tokens(prediction), gam_tokens(reference)
     if not predicted and not expected:
         return 1.0
@@ -50,7 +50,7 @@ def f1_gam(prediction: str, reference: str) -> float:
 
 
 def f1_squad(prediction: str, reference: str) -> float:
-    """Multiset F1 on SQuAD tokens. Source: SQuAD; GAM ``hotpotqa_test.py``."""
+    """Return multiset F1 on SQuAD tokens. Source: SQuAD; GAM ``hotpotqa_test.py``."""
     return multiset_f1(squad_tokens(prediction), squad_tokens(reference))
 
 
@@ -60,18 +60,18 @@ def f1_memos(prediction: str, reference: str) -> float:
 
 
 def em_lower(prediction: str, reference: str) -> float:
-    """Equality after strip and lower-casing; 0 when a side is blank. Source: A-Mem and CLAG ``utils.py``."""
+    """Return 1 where both are equal after strip and lower-casing; 0 when a side is blank. Source: A-Mem and CLAG."""
     predicted = prediction.strip().lower()
     return float(bool(predicted) and predicted == reference.strip().lower())
 
 
 def em_squad(prediction: str, reference: str) -> float:
-    """Equality after SQuAD normalisation. Source: SQuAD; GAM."""
+    """Return 1 where both are equal after SQuAD normalisation. Source: SQuAD; GAM."""
     return float(squad_tokens(prediction) == squad_tokens(reference))
 
 
 def substring_em(prediction: str, reference: str) -> float:
-    """1 where the reference is in the prediction, both normalised as SQuAD does (MemoryAgentBench).
+    """Return 1 where the reference is in the prediction, both normalised as SQuAD does (MemoryAgentBench).
 
     Letters count, not words: ``art`` is in ``party``. A reference of which nothing is left (``A``, ``?``) is in
     no prediction; in MemoryAgentBench's code it is in each.

@@ -46,7 +46,7 @@ _EXACT, _NGRAMS, _MODEL = "exact match", "n-grams", "model"
 
 
 def _variant(name: str, source: str, function: PairFunction | None = None, **settings: Any) -> Metric:
-    """A metric that has no column of its own in comparisons."""
+    """Return a metric that has no column of its own in comparisons."""
     return Metric(name, source, function, listed=False, **settings)
 
 
@@ -200,7 +200,7 @@ def register(*added: Metric) -> None:
 
 
 def _of_modules() -> Iterator[Metric]:
-    """Metrics at the top of the other modules of this package."""
+    """Yield the metrics at the top of the other modules of this package."""
     for entry in pkgutil.iter_modules(metrics.__path__, f"{metrics.__name__}."):
         if entry.name != __name__:
             yield from (
@@ -214,7 +214,7 @@ register(
 
 
 def groups() -> dict[str, tuple[str, ...]]:
-    """Names that stand for several metrics."""
+    """Return the names of groups of metrics."""
     everything = tuple(METRICS.values())
     return {
         "lexical": tuple(metric.name for metric in everything if metric.lexical and metric.words != "any_script"),
@@ -226,7 +226,7 @@ def groups() -> dict[str, tuple[str, ...]]:
 
 
 def definitions() -> dict[str, tuple[str, ...]]:
-    """Metrics by the name that they define, see :attr:`Metric.group`."""
+    """Return the metrics by the name that they define, see :attr:`Metric.group`."""
     found: dict[str, tuple[str, ...]] = {}
     for metric in METRICS.values():
         if metric.group:
@@ -235,18 +235,18 @@ def definitions() -> dict[str, tuple[str, ...]]:
 
 
 def listed(*, retrieval: bool) -> list[Metric]:
-    """Metrics with a column in comparisons: of retrievals in the registry's order, of answers by heading."""
+    """Return the metrics with a column in comparisons: of retrievals in the registry's order, of answers by heading."""
     found = [metric for metric in METRICS.values() if metric.listed and ("retrievals" in metric.needs) is retrieval]
     return found if retrieval else sorted(found, key=lambda metric: metric.heading)
 
 
 def scale_of(name: str) -> float:
-    """Factor from a stored score to the shown one; what is not a metric of the registry is a share."""
+    """Return the factor from a stored score to the shown one; unregistered scores are shares."""
     return METRICS[name].scale if name in METRICS else _PERCENT
 
 
 def is_share(name: str) -> bool:
-    """Whether the values of a score lie from 0 to 1, shown as 0 to 100 percent."""
+    """Return whether the values of a score lie from 0 to 1, shown as 0 to 100 percent."""
     return scale_of(name) == _PERCENT
 
 
@@ -272,7 +272,7 @@ def find_metric(name: str, where: str = "") -> Metric:
 
 
 def _meant(name: str) -> str:
-    """The question which metric was meant: one that looks alike, has this heading, or begins with it."""
+    """Return a hint at the metric that was meant: a similar name, this heading, or a name that begins with it."""
     close = [metric.name for metric in METRICS.values() if metric.label.lower() == name]
     close += [each for each in METRICS if each.lower().startswith(f"{name}_")]
     close += get_close_matches(name, [*METRICS, *groups()], n=3)
@@ -280,7 +280,7 @@ def _meant(name: str) -> str:
 
 
 def matching(name: str) -> str:
-    """How a metric of evidence finds gold turns: by ``turn ids`` or by ``substring``; empty for other metrics.
+    """Return how an evidence metric finds gold turns: by ``turn ids`` or by ``substring``; empty for other metrics.
 
     Empty too for metrics of sessions, which are found by their own ids.
     """

@@ -123,7 +123,7 @@ class WordNet:
         return frozenset(name for name in names if "_" not in name)
 
     def among(self, words: frozenset[str]) -> "SynonymsAmong":
-        """Synonyms that are among some words, for METEOR: it asks for all and looks for the reference's words alone."""
+        """Return the synonyms among some words, since METEOR uses those in the reference alone."""
         return SynonymsAmong(self.synonyms, words)
 
     def _check(self) -> None:
@@ -143,7 +143,7 @@ class Stemmer:
 
 @cache
 def punkt_words() -> PunktWords:
-    """Tokenizer of BLEU.
+    """Return BLEU's tokenizer.
 
     Raises:
         ScoringError: Punkt is not installed.
@@ -153,7 +153,7 @@ def punkt_words() -> PunktWords:
 
 @cache
 def wordnet() -> WordNet:
-    """WordNet of METEOR.
+    """Return METEOR's WordNet.
 
     Raises:
         ScoringError: WordNet is not installed or broken.

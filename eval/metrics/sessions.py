@@ -35,17 +35,17 @@ def first_seen(retrieved: Sequence[Sequence[str]], of: Callable[[str], str] = st
 
 
 def recall_any(found: Sequence[str], gold: Sequence[str], k: int) -> float:
-    """1 where the first ``k`` hold any gold."""
+    """Return 1 where the first ``k`` hold any gold."""
     return float(not set(gold).isdisjoint(found[:k]))
 
 
 def recall_all(found: Sequence[str], gold: Sequence[str], k: int) -> float:
-    """1 where the first ``k`` hold all gold."""
+    """Return 1 where the first ``k`` hold all gold."""
     return float(set(gold).issubset(found[:k]))
 
 
 def ndcg_any(found: Sequence[str], gold: Sequence[str], k: int) -> float:
-    """DCG of the first ``k`` over that of all gold at the top, with the paper's discount."""
+    """Return DCG of the first ``k`` over that of all gold at the top, with the paper's discount."""
     wanted = set(gold)
     return _dcg([one in wanted for one in found[:k]]) / _dcg([True] * min(len(wanted), k))
 
@@ -74,7 +74,7 @@ BY_SESSION: Mapping[str, str] = {
 def _by_session(
     retrieved: Sequence[Sequence[str]], evidence: Sequence[str], sessions: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Sessions in the order found, and those of them that are wanted."""
+    """Return the sessions in the order found, and those of them that are wanted."""
     if not evidence:
         return first_seen(retrieved, session_of), list(sessions)
     marked, gold = set(evidence), set(sessions)
@@ -90,7 +90,7 @@ def _by_session(
 def session_scores(
     retrieved: Sequence[Sequence[str]], evidence: Sequence[str], sessions: Sequence[str], *, ranked: bool = True
 ) -> dict[str, float | None]:
-    """All metrics of one question, ``None`` where there is no gold or nothing was ranked.
+    """Return all metrics of one question, ``None`` where there is no gold or nothing was ranked.
 
     Args:
         retrieved: per memory, best first, the ids of the turns it came from.

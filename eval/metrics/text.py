@@ -32,7 +32,7 @@ def as_text(value: object, rule: ValueRule = "gam") -> str:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def amem_tokens(text: str) -> tuple[str, ...]:
-    """Lower-cased tokens between blanks, where only ``. , ! ?`` count as blanks besides white space.
+    """Split lower-cased text at white space and at ``. , ! ?``.
 
     Source: A-Mem and CLAG ``utils.py``, mem0 ``metrics/utils.py``.
     """
@@ -41,23 +41,23 @@ def amem_tokens(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def word_tokens(text: str) -> tuple[str, ...]:
-    """Lower-cased runs of word characters. Source: MemoryOS ``eval/evalution_loco.py``."""
+    """Return the lower-cased runs of word characters. Source: MemoryOS ``eval/evalution_loco.py``."""
     return tuple(_WORDS.findall(text.lower()))
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def gam_tokens(text: str) -> tuple[str, ...]:
-    """Lower-cased tokens without punctuation and (one pass of) articles. Source: GAM ``locomo_test.py``."""
+    """Return the lower-cased tokens without punctuation and (one pass of) articles. Source: GAM ``locomo_test.py``."""
     return tuple(_GAM_ARTICLES.sub(" ", _NO_WORD.sub(" ", text.lower())).split())
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def squad_tokens(text: str) -> tuple[str, ...]:
-    """Lower-cased tokens, ASCII punctuation deleted so that words join, articles removed. Source: SQuAD, HotpotQA."""
+    """Return lower-cased tokens without ASCII punctuation (words join) and articles. Source: SQuAD, HotpotQA."""
     return tuple(_SQUAD_ARTICLES.sub(" ", text.lower().translate(_DELETE_PUNCTUATION)).split())
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def locomo_tokens(text: str) -> tuple[str, ...]:
-    """Like :func:`squad_tokens`, and the word "and" is removed too. Source: LoCoMo ``task_eval/evaluation.py``."""
+    """Return tokens as :func:`squad_tokens`, without the word "and". Source: LoCoMo ``task_eval/evaluation.py``."""
     return tuple(_LOCOMO_ARTICLES.sub(" ", text.lower().translate(_DELETE_PUNCTUATION)).split())

@@ -1,4 +1,4 @@
-"""Update metrics of one question, by lineage: is what holds last remembered, and what it overruled forgotten?
+"""Update metrics of one question, by lineage: are the newest turns remembered, and overruled ones forgotten?
 
 For questions whose reference names overruled turns (:data:`memsys.vocabulary.OVERRULED`) in addition to its evidence,
 which are the newest ones; what else of the conversation is overruled, the run says
@@ -16,7 +16,7 @@ IN_CONTEXT = "newest_in_context"
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What is needed to judge one question.
+    """Inputs of the update metrics of one question.
 
     Attributes:
         newest: turn ids that hold last; not empty.
@@ -39,22 +39,22 @@ class Update:
 
 
 def newest_stored(update: Update) -> float | None:
-    """1 where every newest turn is the origin of some entry of the memory (update correctness of writing)."""
+    """Return 1 where every newest turn is the origin of some entry of the memory (update correctness of writing)."""
     return None if update.stored is None else float(update.newest <= set(update.stored))
 
 
 def newest_retrieved(update: Update) -> float | None:
-    """1 where the first ten memories hold every newest turn (update correctness of retrieval)."""
+    """Return 1 where the first ten memories hold every newest turn (update correctness of retrieval)."""
     return _holds(update.retrieved[:DEPTH], update.newest) if update.ranked else None
 
 
 def newest_in_context(update: Update) -> float | None:
-    """1 where the memories in the context hold every newest turn (update correctness of the context)."""
+    """Return 1 where the memories in the context hold every newest turn (update correctness of the context)."""
     return None if update.shown is None else _holds(update.shown, update.newest)
 
 
 def staleness(update: Update) -> float | None:
-    """Share of the first ten memories that are overruled (:func:`is_overruled`), whatever the question asks.
+    """Return the share of the first ten memories that are overruled (:func:`is_overruled`), whatever the question asks.
 
     ``None`` where nothing was retrieved, and where the run does not say what else than the question's is overruled.
     """
@@ -65,7 +65,7 @@ def staleness(update: Update) -> float | None:
 
 
 def staleness_of_question(update: Update) -> float | None:
-    """Share of the first ten memories that came from a turn overruled by the question's evidence and from none of that.
+    """Return the share of the first ten memories made from a turn that the evidence overrules and from no evidence.
 
     Overruled turns about other things count as fresh. A memory that merged old and new is not stale. ``None`` where
     nothing was retrieved.
@@ -77,7 +77,7 @@ def staleness_of_question(update: Update) -> float | None:
 
 
 def is_overruled(turns: Collection[str], successors: Mapping[str, str]) -> bool:
-    """Whether a memory came from an overruled turn and not from the one that holds in its place.
+    """Return whether a memory came from an overruled turn and not from the turn that replaces it.
 
     A memory that merged old and new is not.
 
@@ -103,5 +103,5 @@ UPDATE_METRICS: Mapping[str, Callable[[Update], float | None]] = {
 
 
 def update_scores(update: Update) -> dict[str, float | None]:
-    """All figures of a question."""
+    """Return all update scores of a question."""
     return {name: metric(update) for name, metric in UPDATE_METRICS.items()}

@@ -1,1 +1,1 @@
-"""What a run leaves on disk: records, run directory, snapshots, provenance."""
+"""Files of a run: records, run directory, snapshots, provenance."""

@@ -56,17 +56,17 @@ class ExportedRun:
 
 
 def is_export(folder: Path) -> bool:
-    """Whether a folder holds exported runs."""
+    """Return whether a folder holds exported runs."""
     return (folder / RUNS_FILE).is_file()
 
 
 def is_exported_run(path: Path) -> bool:
-    """Whether a path addresses an exported run."""
+    """Return whether a path addresses an exported run."""
     return is_export(path.parent) and path.name in _records(path.parent)
 
 
 def exported_runs(folder: Path) -> list[Path]:
-    """Addresses of the exported runs of a folder, sorted.
+    """Return the addresses of the exported runs of a folder, sorted.
 
     Raises:
         RunDirectoryError: a file is damaged.
@@ -154,12 +154,12 @@ def _stored(value: float | None) -> float:
 
 
 def _records(folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Lines of ``runs.jsonl`` by the name of the run."""
+    """Return the lines of ``runs.jsonl`` by run."""
     return _read_records(folder, _state(folder, RUNS_FILE))
 
 
 def _scores(folder: Path) -> Mapping[str, Sequence[ExportedRow]]:
-    """Rows of ``scores.parquet`` by the name of the run."""
+    """Return the rows of ``scores.parquet`` by run."""
     found = _read_scores(folder, _state(folder, SCORES_FILE))
     if strange := sorted(found.keys() - _records(folder).keys()):
         raise _damaged(folder / SCORES_FILE, f"it has rows of {strange[0]}, which {RUNS_FILE} does not name")
@@ -167,7 +167,7 @@ def _scores(folder: Path) -> Mapping[str, Sequence[ExportedRow]]:
 
 
 def _state(folder: Path, name: str) -> tuple[int, ...]:
-    """What changes with each writing of a file or of the manifest."""
+    """Return the state of a file and its manifest, which changes with every write."""
     found: list[int] = []
     for path in (folder / name, folder / MANIFEST):
         try:
@@ -187,7 +187,7 @@ def _damaged(path: Path, problem: object) -> RunDirectoryError:
 
 
 def _content(folder: Path, name: str) -> bytes:
-    """Content of a file as it was written."""
+    """Return the content of a file as it was written."""
     try:
         known = json.loads((folder / MANIFEST).read_bytes())["files"][name]
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
@@ -225,7 +225,7 @@ def _read_scores(folder: Path, _written: tuple[int, ...]) -> Mapping[str, Sequen
 
 
 def _row(about: Sequence[Sequence[Any]], metrics: Mapping[str, Sequence[float | None]], number: int) -> Any:
-    """A run's name and a row of it."""
+    """Return a run's name and a row of it."""
     run, question, conversation, category, kind = (column[number] for column in about)
     values = ((name, column[number]) for name, column in metrics.items())
     own = {name: None if value != value else value for name, value in values if value is not None}

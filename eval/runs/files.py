@@ -62,7 +62,7 @@ def write_rows(path: Path, rows: Iterable[Any]) -> None:
 
 
 def row_lines(path: Path, rows: Iterable[Any]) -> bytes:
-    """The content of a JSON-lines file that holds these rows and no others."""
+    """Return the content of a JSON-lines file that holds these rows and no others."""
     link, lines = first_link(path), []
     for row in rows:
         line, link = row_line(row, link)
@@ -108,7 +108,7 @@ class JsonLines:
         self._link = following
 
     def _next_link(self) -> int | None:
-        """What the next row's checksum continues; known when the first is added, behind the run's ``run.json``."""
+        """Return the checksum that the next row continues; of a first row that of the run's ``run.json``."""
         if self._link is None:
             first = first_link(self.path)
             self._link = first if first is None or not self._size else last_link(_last_line(self.path, self._size))
@@ -125,7 +125,7 @@ class JsonLines:
 
 
 def misfit(value: Any, place: str = "", *, allow_nan: bool = False) -> str:
-    """Place and value of the first part of a row that JSON cannot hold."""
+    """Return the place and value of the first part of a row that JSON cannot hold."""
     if isinstance(value, dict):
         parts = [(part, f"{place}.{key}" if place else str(key)) for key, part in value.items()]
     elif isinstance(value, list | tuple):
@@ -141,13 +141,13 @@ def misfit(value: Any, place: str = "", *, allow_nan: bool = False) -> str:
 
 
 def _whole_lines(path: Path) -> int:
-    """Length of the file up to its last newline, sought from its end: a ledger may be larger than the memory."""
+    """Return the length of the file up to its last newline, read from its end: a ledger may exceed the memory."""
     with path.open("rb") as stream:
         return _behind_newline(stream, stream.seek(0, os.SEEK_END))
 
 
 def _last_line(path: Path, size: int) -> bytes:
-    """The last line of a file of so many bytes, which ends with a newline."""
+    """Return the last line of a file of so many bytes, which ends with a newline."""
     with path.open("rb") as stream:
         begin = _behind_newline(stream, size - 1)
         stream.seek(begin)
@@ -155,7 +155,7 @@ def _last_line(path: Path, size: int) -> bytes:
 
 
 def _behind_newline(stream: BinaryIO, end: int) -> int:
-    """Place behind the last newline before a place."""
+    """Return the offset behind the last newline before an offset."""
     while end:
         begin = max(0, end - _BLOCK)
         stream.seek(begin)

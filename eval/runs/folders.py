@@ -1,4 +1,4 @@
-"""Where runs and their exports are stored, and which are below the folders that a user names."""
+"""Locations of runs and their exports, and lookup below the folders that a user names."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ RUNS, SUMMARIES = workplace("results", "runs"), workplace("results", "summaries"
 
 
 def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
-    """Folders with a ``run.json`` and addresses of exported runs, sorted within each root.
+    """Yield the folders with a ``run.json`` and addresses of exported runs, sorted within each root.
 
     Args:
         roots: run directories, exported runs, or folders of them.
@@ -34,12 +34,12 @@ def find_run_folders(roots: Sequence[Path]) -> Iterator[Path]:
 
 
 def holds_texts(folder: Path) -> bool:
-    """Whether a folder is a run itself, with its questions and answers, and not the summary that was exported of it."""
+    """Return whether a folder is a run itself, with questions and answers, and not its exported summary."""
     return (folder / "references.jsonl").is_file()
 
 
 def runs_first(folders: Iterable[Path]) -> list[Path]:
-    """Runs before exported summaries, otherwise in the order given.
+    """Sort runs before exported summaries, otherwise in the order given.
 
     What was scored or judged since a run was exported is not in its export.
     """
@@ -47,7 +47,7 @@ def runs_first(folders: Iterable[Path]) -> list[Path]:
 
 
 def named_run_folders(roots: Sequence[Path]) -> list[Path]:
-    """Folders with a ``run.json`` in each of the folders a user named.
+    """Return the folders with a ``run.json`` in each of the folders a user named.
 
     Raises:
         RunDirectoryError: a folder does not exist, or holds no run.
@@ -63,7 +63,7 @@ def named_run_folders(roots: Sequence[Path]) -> list[Path]:
 
 
 def chosen_folders(named: Sequence[Path] | None) -> Sequence[Path]:
-    """Places of runs: those that a user named, each of which must hold one, else :func:`stored_folders`.
+    """Return the folders to search: those a user named, each of which must hold a run, else :func:`stored_folders`.
 
     Raises:
         RunDirectoryError: a named place does not exist, or holds no run.
@@ -75,7 +75,7 @@ def chosen_folders(named: Sequence[Path] | None) -> Sequence[Path]:
 
 
 def summary_folder(out: Path, record: Mapping[str, Any]) -> Path:
-    """Folder of a run's summary below ``out``, named by the run's id.
+    """Return the folder of a run's summary below ``out``, named by the run's id.
 
     Raises:
         RunDirectoryError: ``run_id`` of the record is not a path below a folder.
@@ -90,11 +90,11 @@ def summary_folder(out: Path, record: Mapping[str, Any]) -> Path:
 
 
 def stored_folders() -> list[Path]:
-    """Where runs and summaries are stored if a user names no folder: those of the two folders that exist."""
+    """Return the default folders of runs and summaries that exist."""
     return [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()]
 
 
 def short_path(path: Path) -> str:
-    """A path relative to the checkout where it is in it, for messages."""
+    """Return a path for messages, relative to the checkout if it is inside."""
     absolute, root = path.resolve(), workplace()
     return str(absolute.relative_to(root)) if absolute.is_relative_to(root) else str(path)

@@ -13,12 +13,12 @@ _LISTED, _LINE_CHARS = 6, 100
 
 
 def identity_hash(identity: Mapping[str, Json]) -> str:
-    """Eight hex digits that differ when a result-changing setting differs."""
+    """Return eight hex digits that differ when a result-changing setting differs."""
     return identity_digest(identity)[:8]
 
 
 def identity_digest(identity: Mapping[str, Json]) -> str:
-    """The whole sha256 of an identity, in hex digits."""
+    """Return the full sha256 of an identity, in hex digits."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
@@ -30,7 +30,7 @@ def without_name(part: Any) -> Any:
 
 
 def as_written(parts: Mapping[str, Json]) -> dict[str, Json]:
-    """An identity as files hold it: without keys.
+    """Return an identity as files store it: without secrets.
 
     A setting may only be named like a key, as ``stop_token``: a part of which something is left out has its hash in
     ``left_out``, so that two values of such a setting are two runs.
@@ -55,7 +55,7 @@ def differences(old: Any, new: Any, path: str = "") -> list[str]:
 
 
 def listed(changed: list[str]) -> str:
-    """A line for each difference, long values cut, and of many only the first few."""
+    """Return a line for each of the first differences, long values shortened."""
     lines = [f"  {one if len(one) <= _LINE_CHARS else f'{one[:_LINE_CHARS]} ...'}" for one in changed[:_LISTED]]
     more = len(changed) - _LISTED
     return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)

@@ -1,4 +1,4 @@
-"""Whether stored files are as they were written: ``manifest.json`` of a run has their digests.
+"""Integrity of stored files: a run's ``manifest.json`` has their digests.
 
 A complete run has one; :mod:`eval.runs.signing` writes it. While a run goes on it has none: then each
 row carries a checksum that depends on the run, the file and the rows before it (:mod:`eval.runs.row_checksums`).
@@ -36,7 +36,7 @@ _UNCHECKED: ContextVar[Path | None] = ContextVar("unchecked", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What the files of a folder were when they were written.
+    """Digests of a folder's files when they were written.
 
     Attributes:
         files: sha256 by path relative to the folder; a file that is not there, or empty, is not named.
@@ -85,18 +85,18 @@ def unchecked(folder: Path) -> Iterator[None]:
 
 
 def run_folder(path: Path) -> Path | None:
-    """The folder of the run that a file belongs to; ``None`` where it belongs to none."""
+    """Return the folder of the run that a file belongs to; ``None`` where it belongs to none."""
     folder = path.parent.parent if path.parent.name in _FOLDERS else path.parent
     return folder if (folder / RUN).is_file() or (folder / MANIFEST).is_file() else None
 
 
 def stored_run(folder: Path) -> Mapping[str, Any]:
-    """``run.json`` of a folder without any check; empty where there is none that can be read."""
+    """Return ``run.json`` of a folder without checks; empty where none can be read."""
     return _parsed(folder / RUN) or {}
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest of a folder; ``None`` where it has none.
+    """Return the manifest of a folder; ``None`` where it has none.
 
     Raises:
         RunDirectoryError: it is damaged.
@@ -111,14 +111,14 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def present(folder: Path) -> list[str]:
-    """Files of a folder that a manifest covers, relative to it, sorted; without empty ones."""
+    """Return the files of a folder that a manifest covers, relative to it, sorted; without empty ones."""
     within = [path for name in _FOLDERS for path in (folder / name).glob("*") if path.suffix in _FOLDERS[name]]
     found = [folder / name for name in (*_PRIMARY, *DERIVED)] + [path for path in within if path.name[0] != "."]
     return sorted(path.relative_to(folder).as_posix() for path in found if path.is_file() and path.stat().st_size)
 
 
 def digest(path: Path, size: int | None = None) -> str:
-    """sha256 of a file, or of so many of its first bytes; hashed once while size, time and inode stay the same."""
+    """Return the sha256 of a file or of its first bytes; cached while size, time and inode stay the same."""
     status = path.stat()
     return _digest(path, size, (status.st_size, status.st_mtime_ns, status.st_ino))
 

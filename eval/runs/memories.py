@@ -1,4 +1,4 @@
-"""What a memory held of a turn, from the run's snapshots: the smallest entries that name the turn, as text."""
+"""Entries of a memory that name a turn, as text, from the run's snapshots."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -33,20 +33,20 @@ class Memories:
             self._entries[tree.get("conversation_id") or path.stem] = found
 
     def of(self, conversation: str, turn: str) -> tuple[list[str], int]:
-        """Entries that name a turn, as text, and how many more there are."""
+        """Return the entries that name a turn, as text, and how many more there are."""
         found = self._entries.get(conversation, {}).get(turn, [])
         return [entry_text(entry) for entry in found[:SHOWN]], max(0, len(found) - SHOWN)
 
     def turns(self, conversation: str) -> frozenset[str]:
-        """Every turn that an entry names."""
+        """Return every turn that an entry names."""
         return frozenset(self._entries.get(conversation, {}))
 
     def known(self, conversation: str) -> bool:
-        """Whether there is a snapshot of a conversation."""
+        """Return whether there is a snapshot of a conversation."""
         return conversation in self._entries
 
     def dates(self, conversation: str) -> dict[str, datetime | None]:
-        """Every turn that an entry names, with its date where the entry has one."""
+        """Return every turn that an entry names, with its date where the entry has one."""
         found: dict[str, datetime | None] = {}
         for turn, entries in self._entries.get(conversation, {}).items():
             if _TURN.match(turn):
@@ -56,7 +56,7 @@ class Memories:
 
 
 def parse_date(value: object) -> datetime | None:
-    """A session's date as LoCoMo writes it (``1:56 pm on 8 May, 2023``) or in ISO 8601; ``None`` for anything else."""
+    """Parse a session's date in LoCoMo's form (``1:56 pm on 8 May, 2023``) or ISO 8601; ``None`` for anything else."""
     if not isinstance(value, str) or len(value) > 40:
         return None
     written = _DATE.match(value.strip())
@@ -91,7 +91,7 @@ def _turns(entry: Mapping[str, Any]) -> list[str]:
 
 
 def entry_text(entry: Mapping[str, Any]) -> str:
-    """An entry's own fields, one a line; arrays and mappings below are left out, long texts are cut with a count."""
+    """Return an entry's own fields, one a line, without nested values; long texts are shortened."""
     lines = []
     for key, value in entry.items():
         if isinstance(value, str | int | float | bool):

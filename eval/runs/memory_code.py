@@ -51,14 +51,14 @@ def _sources(module: Path, config: object) -> Iterator[Path]:
 
 
 def _worker(config: object) -> Iterator[Path]:
-    """The file that a package's worker runs, where the settings name another than the package's own."""
+    """Yield the file that a package's worker runs, where the settings name another than the package's own."""
     named = getattr(config, "worker", None)
     if isinstance(named, str) and Path(named).is_file():
         yield Path(named)
 
 
 def _of_package(folder: Path, chosen: object) -> Iterator[Path]:
-    """Files of a system's folder; where it has a folder for each of many programs, of the one that is chosen alone."""
+    """Yield the files of a system's folder; of ``packages``, those of the chosen package alone."""
     alone = isinstance(chosen, str) and (folder / chosen).is_dir()
     for path in folder.rglob("*"):
         inside = path.relative_to(folder).parts
@@ -67,7 +67,7 @@ def _of_package(folder: Path, chosen: object) -> Iterator[Path]:
 
 
 def _top(folder: Path) -> Path:
-    """The outermost package that a folder belongs to."""
+    """Return the top-level package of a folder."""
     while (folder.parent / "__init__.py").is_file():
         folder = folder.parent
     return folder

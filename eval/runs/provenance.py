@@ -1,4 +1,4 @@
-"""Where a number comes from: commit, packages, hardware. No host name, no user, no path, no key."""
+"""Provenance of a run: commit, packages, hardware. No host name, no user, no path, no key."""
 
 import os
 import platform
@@ -37,7 +37,7 @@ def commit() -> Mapping[str, Json]:
 
 
 def packages() -> Mapping[str, str]:
-    """Installed versions of the packages that can move a number."""
+    """Return the installed versions of the packages that can change a score."""
     found = {name: installed_version(name) for name in PACKAGES}
     return {name: each for name, each in found.items() if each is not None}
 
@@ -63,7 +63,7 @@ def _gpus() -> list[str]:
 
 
 def hardware() -> Mapping[str, Json]:
-    """Processor, cores this process may use, memory, GPUs, system and Python."""
+    """Return processor, cores that this process may use, memory, GPUs, system and Python."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "cpu": _cpu_model(),

@@ -1,4 +1,4 @@
-"""What a run writes and everything after it reads: one record type per file of the run directory.
+"""Records of a run directory: one type per file.
 
 ``run.json``            :class:`eval.runs.run_json.RunRecord` (see there)
 ``conversations.jsonl`` one :class:`ConversationRecord` per ingested conversation
@@ -73,7 +73,7 @@ class AnswerRecord:
 
     @property
     def outcome(self) -> Outcome:
-        """What became of the question; see :mod:`memsys.llm.outcomes`."""
+        """Outcome of the question; see :mod:`memsys.llm.outcomes`."""
         return outcome_of(self.prediction, malformed=self.malformed)
 
     @property
@@ -120,7 +120,7 @@ def _refused_in(name: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRecord:
-    """What one question retrieved. ``context_tokens`` counts with the backbone's tokenizer, ``None`` where unknown.
+    """Retrieval of one question. ``context_tokens`` counts with the backbone's tokenizer, ``None`` where unknown.
 
     ``ranked``, ``traced``, ``shown`` and ``rankings``: see :class:`memsys.vocabulary.Retrieval`. In rows of versions
     without ``shown`` it is ``None`` whatever the context left out; :func:`eval.scoring.shown.shown_hits` tells them

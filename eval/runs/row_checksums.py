@@ -21,7 +21,7 @@ _CHECKSUM = re.compile(rb',"crc32":"([0-9a-f]{8})"\}\s*$')
 
 
 def first_link(path: Path) -> int | None:
-    """What the first row of a file continues; ``None`` where rows are not chained.
+    """Return the checksum that a file's first row continues; ``None`` where rows are not chained.
 
     Raises:
         RunDirectoryError: the run's record is damaged.
@@ -59,7 +59,7 @@ def row_line(row: Any, link: int | None) -> tuple[bytes, int | None]:
 
 
 def last_link(line: bytes) -> int | None:
-    """What a row behind this one continues; ``None`` where it has no checksum."""
+    """Return the checksum that the next row continues; ``None`` where this row has none."""
     found = _CHECKSUM.search(line)
     return None if found is None else int(found[1], 16)
 

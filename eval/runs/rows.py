@@ -50,22 +50,22 @@ def read_rows(
 
 
 def answers(path: Path, error: type[MemsysError] = RunDirectoryError) -> Iterator[AnswerRecord]:
-    """Rows of ``answers.jsonl``; a prediction that is a number becomes its text."""
+    """Return the rows of ``answers.jsonl``; a prediction that is a number becomes its text."""
     return read_rows(path, AnswerRecord, error=error, prepare=lambda row: _as_texts(row, "prediction"))
 
 
 def settled(path: Path, error: type[MemsysError] = RunDirectoryError) -> Iterator[SettledRecord]:
-    """Rows of ``settled.jsonl``."""
+    """Return the rows of ``settled.jsonl``."""
     return read_rows(path, SettledRecord, error=error, unique="question_id")
 
 
 def references(path: Path, error: type[MemsysError] = RunDirectoryError) -> Iterator[ReferenceRecord]:
-    """Rows of ``references.jsonl``; gold that is a number becomes its text."""
+    """Return the rows of ``references.jsonl``; gold that is a number becomes its text."""
     return read_rows(path, ReferenceRecord, error=error, prepare=lambda row: _as_texts(row, "answers"))
 
 
 def ledger(path: Path, kind: type[R], error: type[MemsysError] = RunDirectoryError) -> Iterator[R]:
-    """Rows of what was paid or failed (calls, embeddings, failures): without one of them, sums would be wrong."""
+    """Return the rows of what was paid or failed (calls, embeddings, failures); a gap would make sums wrong."""
     return read_rows(path, kind, error=error, advice=WHOLE)
 
 

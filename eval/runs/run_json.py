@@ -76,19 +76,19 @@ class RunRecord:
 
 
 def standing(record: Mapping[str, Any]) -> str:
-    """How far a stored run got, with the first of the errors that ended it: ``incomplete: the server is gone``."""
+    """Return the status of a stored run with the first error that ended it: ``incomplete: the server is gone``."""
     problems = record.get("problems") or []  # older versions kept none of most errors
     more = f" (and {len(problems) - 1} more in run.json)" if len(problems) > 1 else ""
     return f"{record.get('status')}: {problems[0]}{more}" if problems else str(record.get("status"))
 
 
 def now() -> str:
-    """UTC time, to the second."""
+    """Return the UTC time, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def read_record(run_dir: Path) -> dict[str, Any] | None:
-    """``run.json`` of a run directory as stored, or ``None``.
+    """Return ``run.json`` of a run directory as stored, or ``None``.
 
     Raises:
         RunDirectoryError: it is not as it was written or not JSON, or a field is missing or of another type.

@@ -132,7 +132,7 @@ class RunDirectory(CallFolder):
         return record
 
     def stored_record(self) -> dict[str, Any] | None:
-        """``run.json`` as stored, or ``None``."""
+        """Return ``run.json`` as stored, or ``None``."""
         return read_record(self.path)
 
     def _check_same(self, stored: Mapping[str, Any], record: RunRecord) -> None:
@@ -234,7 +234,7 @@ class RunDirectory(CallFolder):
             self._keep("answers", answered - set(questions))
 
     def finished_questions(self, mode: str) -> frozenset[str]:
-        """Ids of the questions that need not be asked again.
+        """Return the ids of the questions that need not be asked again.
 
         In a run that answers, a question is finished when its retrieval and its answer are stored, or when it is
         settled; one without the other is dropped. Files are read again where rows were added.
@@ -248,7 +248,7 @@ class RunDirectory(CallFolder):
         return self._finished[1] | self.settled.keys()
 
     def answers_without_calls(self) -> list[str]:
-        """Questions whose stored answer took tokens of which the ledger has no call: a crash lost rows of it."""
+        """Return the questions whose answer has tokens but no call in the ledger, whose rows a crash lost."""
         booked = {item for _, phase, _, _, item, _ in self._known_calls if phase in ("retrieve", "answer")}
         answers = rows.answers(self._file("answers"))
         return sorted(one.question_id for one in answers if one.prompt_tokens and one.question_id not in booked)
@@ -288,7 +288,7 @@ class RunDirectory(CallFolder):
         file.close()  # last: where the disk is full, the directory still closes it
 
     def ingested_conversations(self) -> set[str]:
-        """Ids of the conversations whose record is stored.
+        """Return the ids of the conversations whose record is stored.
 
         Raises:
             RunDirectoryError: a row is damaged.
@@ -296,17 +296,17 @@ class RunDirectory(CallFolder):
         return {row.conversation_id for row in rows.read_rows(self._file("conversations"), ConversationRecord)}
 
     def snapshots(self, conversation_ids: Iterable[str]) -> Snapshots:
-        """Memory snapshots of the run's conversations."""
+        """Return the store of the memory snapshots of the run's conversations."""
         return Snapshots(self.path / "snapshots", self._run, conversation_ids)
 
 
 def _row(record: Any) -> dict[str, Any]:
-    """Fields of a slotted dataclass. ``asdict`` would copy every leaf, a tenth of a millisecond for each question."""
+    """Return the fields of a slotted dataclass without the deep copy of ``asdict`` (0.1 ms for each question)."""
     return {name: getattr(record, name) for name in record.__slots__}
 
 
 def _earlier_code(stored: Mapping[str, Any], record: RunRecord) -> list[dict[str, Json]]:
-    """The code that a run which is taken up was made with so far, where that is not the code of now."""
+    """Return the commits that a resumed run was made with before the present one."""
     found: list[dict[str, Json]] = list(stored.get("earlier_code", ()))
     before, now = (
         {"commit": commit, "dirty": dirty}
@@ -316,7 +316,7 @@ def _earlier_code(stored: Mapping[str, Any], record: RunRecord) -> list[dict[str
 
 
 def _call_identity(call: CallRecord) -> tuple[Any, ...]:
-    """What makes a call the same when a resumed run repeats it.
+    """Return the key by which a resumed run recognises a repeated call.
 
     The item belongs to it: two questions may ask for the same thing, and which of them asks first depends on timing.
     """

@@ -90,11 +90,11 @@ class Snapshots:
             self._sharing[earlier_name(conversation_id).casefold()].append(conversation_id)
 
     def path(self, conversation_id: str) -> Path:
-        """File of one conversation."""
+        """Return the file of one conversation."""
         return self._folder / snapshot_name(conversation_id)
 
     def lacks(self, conversation_id: str) -> bool:
-        """Whether no file can hold the conversation's memory."""
+        """Return whether the conversation's memory has no snapshot file."""
         return not self.path(conversation_id).is_file() and self._earlier(conversation_id) is None
 
     def save(self, conversation_id: str, snapshot: Snapshot) -> None:
@@ -141,7 +141,7 @@ class Snapshots:
         return path if len(name.encode("utf-8", "surrogatepass")) <= _LONGEST_EVER and path.is_file() else None
 
     def _sharers(self, conversation_id: str, path: Path) -> list[str]:
-        """Conversations whose earlier name is this file; of names that differ in case, that is the disk's to say."""
+        """Return the conversations whose former file name is this file, also by case on file systems that ignore it."""
         group = self._sharing[earlier_name(conversation_id).casefold()]
         return [name for name in group if (other := self._earlier(name)) is not None and other.samefile(path)]
 

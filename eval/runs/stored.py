@@ -55,20 +55,20 @@ def load_json(path: Path) -> dict[str, Any]:
 
 
 def is_recorded(run_dir: Path) -> bool:
-    """Whether the answers were recorded elsewhere and imported: then calls, times and retrievals are not known."""
+    """Return whether the answers were imported from elsewhere, so that calls, times and retrievals are unknown."""
     path = run_dir / "run.json"
     return path.is_file() and bool(load_json(path).get("recorded"))
 
 
 def data_sha256(run_dir: Path) -> str:
-    """Checksum of the data that a run asked; empty where it names none."""
+    """Return the checksum of the data that a run asked; empty where it names none."""
     path = run_dir / "run.json"
     data = load_json(path).get("data") if path.is_file() else None
     return str(data.get("sha256", "")) if isinstance(data, Mapping) else ""
 
 
 def load_references(run_dir: Path) -> dict[str, ReferenceRecord]:
-    """Gold by question id, in the run's order.
+    """Return the gold by question id, in the run's order.
 
     Raises:
         ScoringError: there is none, or an id occurs twice.
@@ -88,7 +88,7 @@ def load_references(run_dir: Path) -> dict[str, ReferenceRecord]:
 
 
 def load_updates(run_dir: Path) -> dict[str, dict[str, str]]:
-    """Overruled turns of each conversation, each with the turn that holds in its place.
+    """Return the overruled turns of each conversation, each with the turn that holds in its place.
 
     Conversations of which the run does not say it are not there: runs of data sets without updates, and of older
     versions.
@@ -104,7 +104,7 @@ def load_updates(run_dir: Path) -> dict[str, dict[str, str]]:
 
 
 def load_answers(run_dir: Path) -> dict[str, AnswerRecord]:
-    """Answers by question id; none in a retrieval-only run.
+    """Return the answers by question id; none in a retrieval-only run.
 
     Raises:
         ScoringError: an id occurs twice, or a row does not fit its record.
@@ -113,7 +113,7 @@ def load_answers(run_dir: Path) -> dict[str, AnswerRecord]:
 
 
 def load_settled(run_dir: Path) -> dict[str, SettledRecord]:
-    """Questions closed without an answer, by id.
+    """Return the questions closed without an answer, by id.
 
     Raises:
         ScoringError: a row does not fit its record, or an id occurs twice.
@@ -122,7 +122,7 @@ def load_settled(run_dir: Path) -> dict[str, SettledRecord]:
 
 
 def load_retrievals(run_dir: Path) -> dict[str, RetrievalRecord]:
-    """Retrievals by question id.
+    """Return the retrievals by question id.
 
     Raises:
         ScoringError: an id occurs twice, or a row does not fit its record.
@@ -131,12 +131,12 @@ def load_retrievals(run_dir: Path) -> dict[str, RetrievalRecord]:
 
 
 def load_conversations(run_dir: Path) -> list[ConversationRecord]:
-    """Ingested conversations."""
+    """Return the ingested conversations."""
     return list(_rows(run_dir / "conversations.jsonl", ConversationRecord))
 
 
 def load_calls(run_dir: Path) -> list[CallRecord]:
-    """Requests to the backbone.
+    """Return the requests to the backbone.
 
     Raises:
         ScoringError: a row does not fit its record, or a complete run has fewer than it counted.
@@ -204,5 +204,5 @@ def check_joined(records: Mapping[str, K], references: Mapping[str, ReferenceRec
 
 
 def missing(wanted: Sequence[str], present: Mapping[str, object]) -> list[str]:
-    """Ids of ``wanted`` that ``present`` lacks."""
+    """Return the ids of ``wanted`` that ``present`` lacks."""
     return [question_id for question_id in wanted if question_id not in present]

@@ -38,7 +38,7 @@ class CategoryMeans:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolMeans:
-    """What a protocol makes of a run.
+    """Means of a run under a protocol.
 
     Attributes:
         protocol: how.
@@ -57,7 +57,7 @@ class ProtocolMeans:
     unlabelled: Sequence[str] = ()
 
     def as_json(self) -> Json:
-        """Plain values for ``summary.json``."""
+        """Return the plain values for ``summary.json``."""
         return {
             "adversarial": self.protocol.adversarial,
             "weighting": self.protocol.weighting,
@@ -90,7 +90,7 @@ def _as_json(columns: Mapping[str, Mean]) -> Json:
 
 
 def mean_of(values: Iterable[float | None]) -> Mean:
-    """Mean over what was scored."""
+    """Return the mean over the scored questions."""
     everything = list(values)
     scored = [value for value in everything if value is not None]
     value = fsum(scored) / len(scored) if scored else None
@@ -103,7 +103,7 @@ def undoubted(rows: Sequence[ScoreRow], mark: str) -> list[ScoreRow]:
 
 
 def combine(means: Sequence[Mean], weighting: Weighting) -> Mean:
-    """Overall mean from category means; a category without any scored question does not count.
+    """Return the overall mean from category means; a category without any scored question does not count.
 
     ``question_mean`` weighs by scored questions, which reproduces CLAG's Table 1 from its Table 3; ``category_mean``
     is the plain mean that SAGE prints.
@@ -152,14 +152,14 @@ def aggregate(rows: Sequence[ScoreRow], protocol: Protocol) -> ProtocolMeans:
 
 
 def unlabelled_kinds(rows: Iterable[ScoreRow], protocol: Protocol) -> list[str]:
-    """Kinds of questions that a protocol has no label for, sorted: they count, under their own name."""
+    """Return the categories without a label in a protocol, sorted; they count under their own names."""
     return sorted({row.kind for row in rows} - {*protocol.labels, ADVERSARIAL})
 
 
 def metric_mean(
     rows: Sequence[ScoreRow], metric: str, averaging: Averaging, category: int | None = None
 ) -> Mean | None:
-    """One metric's mean: that of :func:`aggregate`, without labels and other columns.
+    """Return one metric's mean as :func:`aggregate` computes it, without labels and other columns.
 
     Args:
         rows: scores of one run.
@@ -203,7 +203,7 @@ def _category_means(rows: Sequence[ScoreRow], protocol: Protocol) -> CategoryMea
 
 
 def describe(values: Sequence[float], population: bool = False) -> dict[str, float | int]:
-    """Mean, standard deviation, median, minimum, maximum and count.
+    """Return the mean, standard deviation, median, minimum, maximum and count.
 
     Args:
         values: at least one.

@@ -18,7 +18,7 @@ CORRECTED = "@corrected"
 
 
 def gold_answers(reference: ReferenceRecord) -> tuple[str, ...]:
-    """Texts that count as the answer; empty where the question cannot be scored.
+    """Return the texts that count as the answer; empty where the question cannot be scored.
 
     In category 5 this is the data set's *false* answer, as in the code of A-Mem and CLAG. A protocol decides whether
     these values enter its means.
@@ -29,7 +29,7 @@ def gold_answers(reference: ReferenceRecord) -> tuple[str, ...]:
 
 
 def references_of(answers: Sequence[str], kind: str) -> tuple[str, ...]:
-    """Texts of which each counts as the whole answer: alternatives, or for a list its parts as one text."""
+    """Return the texts that each count as the whole answer: alternatives, or a list's parts as one text."""
     return (JOINER.join(answers),) if kind == LIST and answers else tuple(answers)
 
 
@@ -87,7 +87,7 @@ def answer_scores(answer: AnswerRecord, reference: ReferenceRecord, metrics: Seq
 
 
 def in_known_words(reply: str, options: Sequence[str], false_answer: str | None) -> str:
-    """A reply; a reader's own words for an abstention (``reader.abstention``) become those that LoCoMo's rules know.
+    """Return a reply with the reader's abstention (``reader.abstention``) replaced by the phrase of LoCoMo's rules.
 
     Args:
         reply: as it was given.
@@ -105,7 +105,7 @@ def _plain(text: str) -> str:
 
 
 def corrected_scores(answer: AnswerRecord, correction: str, metrics: Sequence[Metric]) -> Scores:
-    """Lexical scores against the gold answer of a label audit, by names that end in :data:`CORRECTED`."""
+    """Return the lexical scores against the gold answer of a label audit, by names that end in :data:`CORRECTED`."""
     return {
         metric.name + CORRECTED: score_answer(metric, answer.prediction, (correction,), answer.category)
         for metric in metrics

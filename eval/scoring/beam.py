@@ -58,38 +58,38 @@ class BeamScore:
 
 
 def has_questions(rows: Sequence[ScoreRow]) -> bool:
-    """Whether a run asks questions of BEAM; no other data set has its category numbers."""
+    """Return whether a run asks questions of BEAM; no other data set has its category numbers."""
     return any(row.category in CATEGORIES for row in rows)
 
 
 def is_beam_score(metric: str) -> bool:
-    """Whether a column holds the parts of the score."""
+    """Return whether a column holds the parts of the score."""
     return metric.endswith(tuple(ORDERS))
 
 
 def score_columns(judge: str) -> tuple[str, ...]:
-    """Columns that the score has with a judge, whose column this is."""
+    """Return the columns that the score has with a judge, whose column this is."""
     return tuple(judge + suffix for suffix in ORDERS)
 
 
 def order_columns(judge: str) -> tuple[str, ...]:
-    """Columns of the orders that a judge aligned itself."""
+    """Return the columns of the orders that a judge aligned itself."""
     return tuple(f"{judge}@{name}" for name in MODEL_ORDER_METRICS)
 
 
 def rests_on_pairs(column: str) -> bool:
-    """Whether a column is made of a judge's verdicts on pairs of events: an order, or the score with it."""
+    """Return whether a column uses a judge's verdicts on pairs of events: an order, or the score with it."""
     return column.endswith((BY_MODEL, *order_columns("")))
 
 
 def title(metric: str) -> str:
-    """What a column is called: ``BEAM score``, and how else than by words the order's items were aligned."""
+    """Return a column's title: ``BEAM score``, with the alignment of the order's items if not lexical."""
     suffix = f"@{metric.rpartition('@')[2]}"
     return TITLE if suffix == BY_WORDS else f"{TITLE}, order {_HOW[suffix]}"
 
 
 def meaning(metric: str, missing: Sequence[str] = ()) -> str:
-    """What a column says, and which kinds it lacks."""
+    """Return a column's definition and its missing categories."""
     suffix = f"@{metric.rpartition('@')[2]}"
     lacking = f"; without a score, and so in no mean: {', '.join(missing)}" if missing else ""
     return (
@@ -119,14 +119,14 @@ def _order_column(judge: str, suffix: str) -> str:
 
 
 def missing_kinds(runs: Iterable[Sequence[ScoreRow]], metric: str) -> tuple[str, ...]:
-    """Kinds of which one of the runs with the score has no scored question, in BEAM's order."""
+    """Return the kinds of which one of the runs with the score has no scored question, in BEAM's order."""
     known = [{row.category for row in rows if row.metrics.get(metric) is not None} for rows in runs]
     scored = [categories for categories in known if categories]
     return tuple(name for number, name in CATEGORIES.items() if any(number not in own for own in scored))
 
 
 def beam_scores(rows: Sequence[ScoreRow], judge: str) -> dict[str, BeamScore]:
-    """The score of a run by its column.
+    """Return the score of a run by its column.
 
     Args:
         rows: with the judge's column.

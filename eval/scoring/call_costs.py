@@ -1,4 +1,4 @@
-"""What the calls of a run cost: by phase and role, per question and per conversation."""
+"""Costs of a run's calls: by phase and role, per question and per conversation."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ def _call_totals(calls: Sequence[CallRecord]) -> Json:
 
 
 def _second_attempts(calls: Sequence[CallRecord]) -> int:
-    """Calls that repeat one whose reply was malformed; a foreign program may make the same request again by itself."""
+    """Return the calls that repeat one with a malformed reply; an external program may also repeat requests itself."""
     malformed = {(*_asked(call), call.attempt) for call in calls if call.malformed}
     return sum((*_asked(call), call.attempt - 1) in malformed for call in calls)
 
@@ -41,7 +41,7 @@ def _asked(call: CallRecord) -> tuple[str, str, str, str, str]:
 
 
 def _prefixes(fresh: Sequence[CallRecord]) -> dict[str, Json]:
-    """Prompt tokens that the server had already computed, and their share; null where no call says so.
+    """Return the prompt tokens from the server's prefix cache and their share; null where no call reports them.
 
     The share is over the calls that report it: replies from our own cache asked no server.
     """
@@ -51,7 +51,7 @@ def _prefixes(fresh: Sequence[CallRecord]) -> dict[str, Json]:
 
 
 def _doubtful(calls: Sequence[CallRecord]) -> dict[str, Json]:
-    """Calls whose tokens the server did not report, and those of whose prompt it read only a part.
+    """Return the calls whose tokens the server did not report or whose prompt it truncated.
 
     Left out where there are none, so that summaries of before there were such calls stay as they are.
     """
@@ -78,7 +78,7 @@ def calls_by_role(calls: Sequence[CallRecord]) -> Json:
 
 
 def cost_per_unit(calls: Sequence[CallRecord], questions: int, conversations: int) -> Json:
-    """Tokens and calls per unit. Cached calls count: they are what the method costs, whoever paid for them first.
+    """Return the tokens and calls per unit. Cached calls count, since they belong to the method's cost.
 
     Args:
         calls: of the whole run; a judge's are no part of what the method costs.
@@ -104,7 +104,7 @@ def cost_per_unit(calls: Sequence[CallRecord], questions: int, conversations: in
 
 
 def embedded_tokens(rows: Iterable[EmbeddingRecord]) -> Json:
-    """Tokens that were embedded and paid for, in all and by phase."""
+    """Return the tokens that were embedded and paid for, in all and by phase."""
     by_phase: dict[str, int] = defaultdict(int)
     for row in rows:
         by_phase[row.phase] += row.tokens

@@ -65,7 +65,7 @@ class StandardError:
 
 
 def standard_error(scores: MetricScores, mean: MeanRule = MICRO) -> StandardError | None:
-    """Linearised standard error of a mean over conversations (over questions with one conversation).
+    """Return the linearised standard error of a mean over conversations (over questions with one conversation).
 
     Returns:
         ``None`` with fewer than two units, and where a category that the mean weighs by itself occurs in one unit
@@ -87,7 +87,7 @@ def standard_error(scores: MetricScores, mean: MeanRule = MICRO) -> StandardErro
 
 
 def _freedom(variances: Floats, freedoms: Floats) -> float:
-    """Degrees of freedom of a sum of variances that are estimated apart (Satterthwaite 1946)."""
+    """Return the degrees of freedom of a sum of separately estimated variances (Satterthwaite 1946)."""
     total = float(variances.sum())
     if total <= 0.0 or len(variances) == 1:
         return float(freedoms.min())
@@ -95,7 +95,7 @@ def _freedom(variances: Floats, freedoms: Floats) -> float:
 
 
 def influence(totals: ScoreTotals) -> Floats:
-    """Contribution of each unit to the mean's deviation by category that has questions, shape (units, categories)."""
+    """Return each unit's influence on the mean by category with questions, shape (units, categories)."""
     questions = totals.counts.sum(axis=0)
     present = questions > 0
     sums, counts, questions = totals.sums[:, present], totals.counts[:, present], questions[present]

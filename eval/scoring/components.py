@@ -38,7 +38,7 @@ class Components:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How much is measured: conversations, questions in each, runs of all of them."""
+    """Size of a measurement: conversations, questions in each, runs of all of them."""
 
     conversations: int
     questions: int
@@ -71,7 +71,7 @@ def estimate_components(values: Floats, conversations: Sequence[str]) -> Compone
 
 
 def _nested(means: Floats, number: NDArray[np.intp], sizes: Floats) -> tuple[float, float]:
-    """Components of questions in conversations, from one value a question."""
+    """Return the variance components of questions within conversations, from one value per question."""
     groups, total = len(sizes), sizes.sum()
     centres = np.bincount(number, weights=means) / sizes
     within = float(((means - centres[number]) ** 2).sum() / (total - groups))
@@ -81,7 +81,7 @@ def _nested(means: Floats, number: NDArray[np.intp], sizes: Floats) -> tuple[flo
 
 
 def _crossed(values: Floats, number: NDArray[np.intp], sizes: Floats) -> tuple[float, float, float]:
-    """Components of run, run x conversation and rest, from what is left when every question's mean is taken away."""
+    """Return the components of run, run x conversation and residual, after subtracting each question's mean."""
     runs, left = len(values), values - values.mean(axis=0)
     centres = np.stack([np.bincount(number, weights=row) / sizes for row in left])
     rest = float(((left - centres[:, number]) ** 2).sum() / ((runs - 1) * (sizes.sum() - len(sizes))))
@@ -94,7 +94,7 @@ def _crossed(values: Floats, number: NDArray[np.intp], sizes: Floats) -> tuple[f
 
 
 def variance_of_mean(parts: Components, design: Design) -> float:
-    """Variance of the mean over a design, for other conversations, questions and runs."""
+    """Return the variance of the mean over a design, for other conversations, questions and runs."""
     questions = design.conversations * design.questions
     return (
         parts.conversation / design.conversations
@@ -106,7 +106,7 @@ def variance_of_mean(parts: Components, design: Design) -> float:
 
 
 def detectable(parts: Components, design: Design, *, alpha: float = ALPHA, power: float = 0.8) -> float:
-    """Smallest true difference that a two-sided test over the conversations of a design finds.
+    """Return the smallest true difference that a two-sided test over the conversations of a design finds.
 
     The degrees of freedom are those of the conversations; where there are several runs and they are fewer, those of
     the runs are not taken into account, so that with few runs of a large spread the figure is a lower bound.
@@ -126,7 +126,7 @@ def detectable(parts: Components, design: Design, *, alpha: float = ALPHA, power
 def conversations_needed(
     parts: Components, difference: float, questions: int, runs: int, most: int = 1_000
 ) -> int | None:
-    """Fewest conversations after which a difference is found; ``None`` where more than ``most`` are needed.
+    """Return the fewest conversations after which a difference is found; ``None`` where more than ``most`` are needed.
 
     Args:
         parts: of the paired difference.

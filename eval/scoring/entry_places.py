@@ -1,4 +1,4 @@
-"""Where the snapshots of a memory system keep its entries: ``entries.yaml`` next to the system's code.
+"""Places of entries in the snapshots of a memory system: ``entries.yaml`` next to the system's code.
 
 An entry is what the memory's search can return, or what its context is made of: a note, a fact, an episode, a page.
 The file names each kind of entry with the keys that lead to it in the system's state (``*``: every element of a list
@@ -44,7 +44,7 @@ class EntryPlace:
 
 
 def entry_places(memory: Mapping[str, Any]) -> tuple[EntryPlace, ...] | None:
-    """Where a memory keeps its entries.
+    """Return the places of a memory's entries.
 
     Args:
         memory: the resolved memory config of a run; of a gate, ``host`` holds the host's.

@@ -70,7 +70,7 @@ class Equivalence:
 
 
 def margin_of(margin: float, half_unit: float) -> float:
-    """The larger of the stated margin and what rounding of the printed number may hide."""
+    """Return the larger of the stated margin and the rounding error of the printed number."""
     return max(margin, half_unit)
 
 
@@ -131,7 +131,7 @@ def _tested(difference: float, margin: float, runs: int, spread: Spread) -> Equi
 
 
 def runs_needed(difference: float, margin: float, deviation: float) -> int | None:
-    """Runs after which the test decides with 80 % power, the difference and the spread being the true ones.
+    """Return the number of runs for 80 % power, given the true difference and spread.
 
     Within the margin both one-sided tests must reject, and near its middle either may fail. Their power is that of
     Student's t about the true difference, the chance that both fail at once left out (Phillips 1990).
@@ -152,7 +152,7 @@ def runs_needed(difference: float, margin: float, deviation: float) -> int | Non
 
 
 def _power(margins: NDArray[np.float64], freedom: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Chance that a one-sided test rejects whose bound is so many standard errors away from the true difference."""
+    """Return the power of a one-sided test whose bound is so many standard errors from the true difference."""
     from scipy.stats import t as student
 
     return np.asarray(student.cdf(margins, freedom))
@@ -160,7 +160,7 @@ def _power(margins: NDArray[np.float64], freedom: NDArray[np.float64]) -> NDArra
 
 @cache
 def _bounds() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Numbers of runs from three on, the standard errors that a test's bound lies behind its mean, and its freedom."""
+    """Return numbers of runs (from three), the bound's distance in standard errors, and degrees of freedom."""
     from scipy.stats import t as student
 
     runs = np.arange(MINIMUM_RUNS, MOST_RUNS + 1, dtype=np.float64)

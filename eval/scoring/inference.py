@@ -63,7 +63,7 @@ class MetricScores:
 
 @dataclass(frozen=True, slots=True)
 class MeanRule:
-    """How questions are averaged: ``weights=None`` every question alike, else category means by these weights.
+    """Averaging of questions: ``weights=None`` all alike, else category means by these weights.
 
     A category without a question (in the data or in one resample) is left out and the other weights are rescaled.
     """
@@ -93,7 +93,7 @@ class Interval:
     units: int
 
     def of_a_share(self, whole: float) -> "Interval":
-        """The part that a share can take, from 0 to ``whole``: what is shown; few units reach beyond it."""
+        """Return the interval clipped to 0 to ``whole``, as shown; with few units it may reach beyond."""
         return replace(self, low=max(0.0, self.low), high=min(whole, self.high))
 
 
@@ -104,7 +104,7 @@ def resampling_units(conversations: Sequence[str]) -> tuple[UnitKind, Ints]:
 
 @lru_cache(maxsize=64)
 def _numbered_units(conversations: tuple[str, ...]) -> tuple[UnitKind, Ints]:
-    """Kept: every interval and test of a comparison asks for the units of the same questions."""
+    """Return the units' numbers, cached, since all intervals and tests of a comparison use the same questions."""
     names = sorted(set(conversations))
     by: UnitKind = "conversation" if len(names) > 1 else "question"
     number = {name: index for index, name in enumerate(names)}
@@ -116,7 +116,7 @@ def _numbered_units(conversations: tuple[str, ...]) -> tuple[UnitKind, Ints]:
 
 @lru_cache(maxsize=256)
 def t_quantile(share: float, freedom: float) -> float:
-    """Quantile of Student's t."""
+    """Return the quantile of Student's t."""
     from scipy.stats import t as student
 
     return float(student.ppf(share, freedom))
@@ -157,7 +157,7 @@ class ScoreTotals:
         return cls(sums.reshape(shape), counts.reshape(shape), weights)
 
     def means(self, drawn: NDArray[np.uint16] | Floats) -> Floats:
-        """Mean under each row of multiplicities (shape (rows, units)); NaN for a row without any question."""
+        """Return the mean under each row of multiplicities, shape (rows, units); NaN for a row without any question."""
         parts = [
             combine(block @ self.sums, block @ self.counts, self.weights)
             for block in (drawn[start : start + CHUNK].astype(np.float64) for start in range(0, len(drawn), CHUNK))
@@ -166,7 +166,7 @@ class ScoreTotals:
 
 
 def combine(sums: Floats, counts: Floats, weights: Floats | None) -> Floats:
-    """Means from sums and counts by category, shape (rows, categories) each; NaN for a row without any question."""
+    """Return the means from sums and counts by category, shape (rows, categories); NaN for a row without questions."""
     with np.errstate(invalid="ignore", divide="ignore"):
         means = sums / counts
         if weights is None:
@@ -176,7 +176,7 @@ def combine(sums: Floats, counts: Floats, weights: Floats | None) -> Floats:
 
 
 def point(scores: MetricScores, mean: MeanRule = MICRO) -> float:
-    """Mean of the scores; NaN when none counts."""
+    """Return the mean of the scores; NaN when none counts."""
     if not len(scores.values):
         return float("nan")
     totals = ScoreTotals.of(scores, np.zeros(len(scores.values), dtype=np.int64), mean)
@@ -186,7 +186,7 @@ def point(scores: MetricScores, mean: MeanRule = MICRO) -> float:
 def bootstrap_interval(
     scores: MetricScores, mean: MeanRule = MICRO, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0
 ) -> Interval | None:
-    """Percentile bootstrap over conversations, or over questions when all belong to one conversation.
+    """Return the percentile bootstrap over conversations, or over questions when all belong to one conversation.
 
     Returns:
         The interval in the unit of the scores, or ``None`` with fewer than two units.

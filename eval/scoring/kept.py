@@ -1,4 +1,4 @@
-"""What an earlier scoring of the same answers left: a scoring adds metrics and removes none."""
+"""Scores of earlier scorings of the same answers: scoring adds metrics and removes none."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
@@ -51,7 +51,7 @@ class KeptScores:
     models: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, question_id: str) -> dict[str, float | None]:
-        """The kept scores of one question; ``None`` where it had none."""
+        """Return the kept scores of one question; ``None`` where it had none."""
         earlier = self.rows.get(question_id, {})
         return {name: earlier.get(name) for name in self.metrics}
 
@@ -94,7 +94,7 @@ def kept_scores(
 def _same_model(
     group: _ModelMetrics, meta: Mapping[str, Any], config: ScoringConfig, models: Mapping[str, Any]
 ) -> bool:
-    """Whether the earlier scores of a group were made by the model that runs now, with the same settings."""
+    """Return whether the earlier scores of a group were made by the model that runs now, with the same settings."""
     before, now = meta.get("config", {}), asdict(config)
     if meta.get("models", {}).get(group.model) != models.get(group.model):
         return False
@@ -102,7 +102,7 @@ def _same_model(
 
 
 def _earlier(run_dir: Path) -> tuple[dict[str, Any], dict[str, Mapping[str, float | None]]]:
-    """What describes the earlier scores, and the scores by question id; nothing where a file is damaged."""
+    """Return the earlier scores' description and the scores by question id; nothing where a file is damaged."""
     try:
         meta = load_json(run_dir / SCORES_META) if (run_dir / SCORES_META).is_file() else {}
         rows = {row.question_id: row.metrics for row in read_rows(run_dir / SCORES, ScoreRow)}

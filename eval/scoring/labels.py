@@ -47,7 +47,7 @@ def check_view(view: str) -> None:
 
 
 def under(rows: Sequence[ScoreRow], view: LabelView, name: str = "the run", data_sha256: str = "") -> list[ScoreRow]:
-    """Rows of a run under a view.
+    """Return the rows of a run under a view.
 
     Args:
         rows: as scored.
@@ -79,7 +79,7 @@ def under(rows: Sequence[ScoreRow], view: LabelView, name: str = "the run", data
 
 @cache
 def doubtful_adversarial() -> frozenset[str]:
-    """Adversarial questions of the published LoCoMo that its audit calls answerable or ambiguous."""
+    """Return the adversarial questions of the published LoCoMo that its audit calls answerable or ambiguous."""
     return frozenset(name for name, question in read_category5().items() if question.verdict != "sound")
 
 
@@ -96,7 +96,7 @@ def _corrected(row: ScoreRow) -> ScoreRow:
 
 
 def _by_a_model(name: str) -> bool:
-    """Whether a score was given by a judge or an encoder, which saw the printed answer and no corrected one."""
+    """Return whether a score was given by a judge or an encoder, which saw the printed answer and no corrected one."""
     return METRICS[name].neural if name in METRICS else is_verdict(name)
 
 

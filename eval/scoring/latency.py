@@ -1,4 +1,4 @@
-"""How long the questions of a run took."""
+"""Latency of a run's questions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ UNTIMED_SPAN = "keywords"
 
 
 def latency(answers: Iterable[AnswerRecord], retrievals: Mapping[str, RetrievalRecord]) -> Json:
-    """Milliseconds per question, population deviation (CLAG, Table 2); ``None`` unless timed in latency mode.
+    """Return milliseconds per question with population deviation (CLAG, Table 2); ``None`` outside latency mode.
 
     ``retrieval_ms`` leaves out the making of the query's keywords, ``end_to_end_ms`` has it in.
     """
@@ -36,7 +36,7 @@ def latency(answers: Iterable[AnswerRecord], retrievals: Mapping[str, RetrievalR
 
 
 def measured_latencies(path: Path) -> dict[str, dict[str, float]]:
-    """Milliseconds by question, of the answers that were timed one at a time with fresh replies.
+    """Return the milliseconds by question, of the answers that were timed one at a time with fresh replies.
 
     Args:
         path: of the run.
@@ -54,7 +54,7 @@ def measured_latencies(path: Path) -> dict[str, dict[str, float]]:
 
 
 def _clocks(answer: AnswerRecord, spans: Mapping[str, float]) -> dict[str, float]:
-    """CLAG's clocks in milliseconds: retrieval begins when the question has keywords, end-to-end before that."""
+    """Return CLAG's latencies in milliseconds: retrieval starts after the keywords call, end-to-end before it."""
     retrieve, reply = answer.measured_seconds
     return {
         "retrieval_ms": 1000 * (retrieve - spans.get(UNTIMED_SPAN, 0.0)),
@@ -64,7 +64,7 @@ def _clocks(answer: AnswerRecord, spans: Mapping[str, float]) -> dict[str, float
 
 
 def _spans(trace: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds by name of a span; what is not a number in the trace of somebody's memory is left out."""
+    """Return seconds by name of a span; values of a trace that are not numbers are ignored."""
     spans = trace.get("spans")
     if not isinstance(spans, Mapping):
         return {}

@@ -1,4 +1,4 @@
-"""What memories say of themselves: their statistics over conversations, and the traces of their retrievals."""
+"""Statistics that memories report, over conversations, and the traces of their retrievals."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ def _described_with_sum(values: Sequence[float]) -> Json:
 
 
 def memory_statistics(conversations: Sequence[ConversationRecord]) -> Json:
-    """Sizes and statistics over conversations: sum, mean and population deviation (CLAG, Table 12)."""
+    """Return the sizes and statistics over conversations: sum, mean and population deviation (CLAG, Table 12)."""
     sizes = [
         {
             "turns": record.turns,

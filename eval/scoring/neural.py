@@ -65,7 +65,7 @@ def neural_scores(
 
 
 def _bert_scores(scorer: BertScorer, pairs: Sequence[tuple[str, str, str]]) -> dict[str, Scores]:
-    """BERTScore by question id, against the alternative with the best F1.
+    """Return BERTScore by question id, with the alternative of the best F1.
 
     A-Mem's rule for an empty side: F1 counts as 0, precision and recall do not exist.
     """

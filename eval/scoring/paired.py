@@ -45,7 +45,7 @@ class PairedComparison:
 def minimum_detectable_difference(
     differences: MetricScores, mean: MeanRule = MICRO, *, alpha: float = ALPHA, power: float = 0.8
 ) -> float | None:
-    """Smallest true difference a two-sided test at ``alpha`` finds with probability ``power``.
+    """Return the smallest true difference a two-sided test at ``alpha`` finds with probability ``power``.
 
     ``(t(1-alpha/2) + t(power)) * standard error`` (Bloom 1995), with the error and the degrees of freedom of
     :func:`eval.scoring.clusters.standard_error`.
@@ -57,7 +57,7 @@ def minimum_detectable_difference(
 
 
 def _can_find(differences: MetricScores) -> bool:
-    """Whether the randomisation test has enough units for any p-value below :data:`ALPHA`: of n it has 2^n patterns."""
+    """Return whether n units suffice for a p-value below :data:`ALPHA`: the test has 2^n sign patterns."""
     _, units = resampling_units(differences.conversations)
     return bool(len(units)) and 2.0 ** -int(units.max()) < ALPHA
 
@@ -93,7 +93,7 @@ def compare_paired(differences: MetricScores, mean: MeanRule = MICRO, *, seed: i
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Holm's step-down adjusted p-values, in the order given (Holm 1979)."""
+    """Return Holm's step-down adjusted p-values, in the order given (Holm 1979)."""
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     adjusted = [0.0] * len(p_values)
     running = 0.0

@@ -23,7 +23,7 @@ Weighting = Literal["question_mean", "category_mean"]
 
 @dataclass(frozen=True, slots=True)
 class Averaging:
-    """How scores are averaged, whatever the metric.
+    """Averaging rule of scores, for any metric.
 
     Attributes:
         adversarial: treatment of adversarial questions.
@@ -39,13 +39,13 @@ class Averaging:
                 raise ConfigError(f"protocol.{key}={getattr(self, key)!r}; choose one of {', '.join(choices)}")
 
     def counts(self, kind: str) -> bool:
-        """Whether questions of a kind enter the overall mean."""
+        """Return whether questions of a kind enter the overall mean."""
         return kind != ADVERSARIAL or self.adversarial != "exclude"
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol(Averaging):
-    """How a paper averaged, which metrics its columns are, and what it calls the kinds of questions.
+    """A paper's protocol: its averaging, the metrics of its columns, and its names of question categories.
 
     Attributes:
         name: name of the preset.
@@ -81,11 +81,11 @@ class Protocol(Averaging):
         return list(self.labels).index(kind) if kind in self.labels else len(self.labels)
 
     def label(self, kind: str) -> str:
-        """Label of a kind; one that the protocol does not name bears its own."""
+        """Return the label of a category, its own name if the protocol has none."""
         return self.labels.get(kind, kind.replace("_", " "))
 
     def printed_label(self, kind: str) -> str:
-        """Label of a kind in the paper's own tables."""
+        """Return the label of a kind in the paper's own tables."""
         return self.printed_labels.get(kind, self.label(kind))
 
 
@@ -99,7 +99,7 @@ def load_protocol(name: str, folder: Path = FOLDER) -> Protocol:
 
 
 def recorded_protocol(settings: Mapping[str, Any]) -> Protocol:
-    """The protocol that a run was asked for: a preset of ``conf/protocol``, or one with settings changed.
+    """Return the protocol that a run was asked for: a preset of ``conf/protocol``, or one with settings changed.
 
     Labels that a preset has got since then count; a changed protocol is named after its changes.
 
@@ -123,5 +123,5 @@ def recorded_protocol(settings: Mapping[str, Any]) -> Protocol:
 
 
 def protocol_names(folder: Path = FOLDER) -> tuple[str, ...]:
-    """Names of the protocols there are, sorted."""
+    """Return the names of all protocols, sorted."""
     return preset_names(folder)

@@ -41,7 +41,7 @@ class PValue:
 def randomisation_test(
     differences: MetricScores, mean: MeanRule = MICRO, *, draws: int = DRAWS, seed: int = 0
 ) -> PValue | None:
-    """Two-sided paired randomisation test of a mean difference; ``None`` with fewer than two units.
+    """Return the p-value of the paired two-sided randomisation test of means; ``None`` with fewer than two units.
 
     Args:
         differences: score of A minus score of B, question by question.
@@ -66,7 +66,7 @@ def randomisation_test(
 
 
 def _parts(totals: ScoreTotals) -> Floats:
-    """Each unit's part of the difference of means, shape (units,); of a unit on which the systems tie it is 0."""
+    """Return each unit's part of the difference of means, shape (units,); 0 for ties."""
     questions = totals.counts.sum(axis=0)
     weights = np.ones(len(questions)) if totals.weights is None else totals.weights
     shares = np.where(questions > 0, weights / np.maximum(questions, 1), 0.0) / weights[questions > 0].sum()
@@ -75,7 +75,7 @@ def _parts(totals: ScoreTotals) -> Floats:
 
 
 def _counted(sizes: Floats, reached: float) -> float:
-    """Share of all sign patterns whose sum is as far from 0: each sum of one half with those of the other."""
+    """Return the share of sign patterns with a sum as far from 0, by combining the sums of two halves."""
     half = len(sizes) // 2
     ordered = np.sort(_all_sums(sizes[:half]))
     beyond = len(ordered) - np.searchsorted(ordered, reached - np.sort(_all_sums(sizes[half:])))
@@ -83,7 +83,7 @@ def _counted(sizes: Floats, reached: float) -> float:
 
 
 def _all_sums(sizes: Floats) -> Floats:
-    """Sum of the sizes under every pattern of signs."""
+    """Return the sum of the sizes under every pattern of signs."""
     sums = np.zeros(1)
     for size in sizes:
         sums = np.concatenate([sums - size, sums + size])
@@ -91,7 +91,7 @@ def _all_sums(sizes: Floats) -> Floats:
 
 
 def _on_a_grid(sizes: Floats) -> Ints | None:
-    """The sizes as whole numbers of one step, which is a part of the smallest; ``None`` where there is no such step."""
+    """Return the sizes as multiples of one step; ``None`` where no such step exists."""
     multiples = sizes / sizes.min() * np.arange(1, GRID_PARTS + 1)[:, None]
     fits = np.flatnonzero(np.all(np.abs(multiples - np.round(multiples)) < 1e-3, axis=1))
     if not len(fits):
@@ -101,7 +101,7 @@ def _on_a_grid(sizes: Floats) -> Ints | None:
 
 
 def _convolved(steps: Ints, reached: float) -> float:
-    """Chance that a sum of whole numbers with random signs is as far from 0; they are added one after the other."""
+    """Return the probability that a sum of integers with random signs is as far from 0, by convolution."""
     chances = np.zeros(int(steps.sum()) + 1)  # of the sum of those with a plus
     chances[0] = 1.0
     for step in steps.tolist():
@@ -112,7 +112,7 @@ def _convolved(steps: Ints, reached: float) -> float:
 
 
 def _drawn(sizes: Floats, reached: float, draws: int, seed: int) -> PValue:
-    """The estimate from drawn signs, sixteen of them at a time looked up by the bits of a word."""
+    """Return the estimate from random signs, sixteen at a time looked up by the bits of a word."""
     chunks = [sizes[place : place + _WORD] for place in range(0, len(sizes), _WORD)]
     tables = [_all_sums(chunk) for chunk in chunks]
     words = [_words(number, draws, seed) for number in range(len(chunks))]
@@ -128,5 +128,5 @@ def _drawn(sizes: Floats, reached: float, draws: int, seed: int) -> PValue:
 
 @lru_cache(maxsize=16)
 def _words(number: int, draws: int, seed: int) -> NDArray[np.uint16]:
-    """Random signs of sixteen units, kept: every test of a comparison asks for those of the first units."""
+    """Return the random signs of sixteen units, cached, since all tests of a comparison reuse them."""
     return generator("randomisation", seed, number, draws).integers(1 << _WORD, size=draws, dtype=np.uint16)

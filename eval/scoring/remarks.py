@@ -1,4 +1,4 @@
-"""What a reader of a run's figures should know of them: tokens that were estimated, texts that were read in part."""
+"""Remarks on a run's figures: estimated tokens, texts that were truncated."""
 
 from collections.abc import Mapping
 from typing import Any

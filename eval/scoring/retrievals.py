@@ -70,7 +70,7 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
 
 
 def _ranking_scores(retrieval: RetrievalRecord, evidence: Sequence[str]) -> Scores:
-    """Evidence of the further lists of hits that the memory gave; none for a memory that gives none."""
+    """Return the evidence scores of the memory's further rankings; empty if it has none."""
     scores: Scores = {}
     for name, places in retrieval.rankings.items():
         origins = [retrieval.hits[place].turn_ids for place in places]
@@ -79,7 +79,7 @@ def _ranking_scores(retrieval: RetrievalRecord, evidence: Sequence[str]) -> Scor
 
 
 def _item_scores(retrieval: RetrievalRecord, reference: ReferenceRecord) -> Scores:
-    """Evidence by the items that the gold names; none where it names turns alone."""
+    """Return the evidence scores by the items that the gold names; empty where it names turns alone."""
     origins = [hit.turn_ids for hit in retrieval.hits]
     scores: Scores = {}
     for key, suffix in ITEM_SUFFIXES.items():

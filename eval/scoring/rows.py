@@ -34,7 +34,7 @@ _WITH_TEXT = ("empty", "malformed")
 
 @dataclass(frozen=True, slots=True)
 class ScoringConfig:
-    """What is computed (``conf/scoring``).
+    """Settings of scoring (``conf/scoring``).
 
     Attributes:
         name: name of the preset.
@@ -91,7 +91,7 @@ class ScoringConfig:
 
 
 def is_verdict(metric: str) -> bool:
-    """Whether a metric holds a judge's verdicts, which are averaged as scores are."""
+    """Return whether a metric holds a judge's verdicts, which are averaged as scores are."""
     return metric.startswith("judge_")
 
 

@@ -117,7 +117,7 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
 
 @dataclass(frozen=True, slots=True)
 class _Scoring:
-    """What the rows of one run are made with."""
+    """Inputs of the score rows of one run."""
 
     metrics: Sequence[Metric]
     config: ScoringConfig
@@ -146,7 +146,7 @@ class _Scoring:
         )
 
     def counted(self, scores: Scores, item: _Item) -> Scores:
-        """Scores of an answer as its outcome counts: as they are, as those of a wrong answer, or as none."""
+        """Return an answer's scores according to its outcome: unchanged, those of a wrong answer, or none."""
         how = _counting(self.config, item)
         if how == "text":
             return scores
@@ -161,7 +161,7 @@ class _Scoring:
 
 
 def _counting(config: ScoringConfig, item: _Item) -> str:
-    """How a question counts: as ``scoring.unanswered`` says, or by its text where it has an answer."""
+    """Return how a question counts: by its answer, or as ``scoring.unanswered`` says."""
     return config.unanswered.get(item.outcome, "text")
 
 
@@ -198,7 +198,7 @@ def _load(run_dir: Path) -> tuple[list[_Item], dict[str, Json]]:
 
 
 def _corrections(run_dir: Path) -> Mapping[str, str]:
-    """Corrected gold answers by question id, for runs on the published LoCoMo where the file with them is at hand."""
+    """Return corrected gold answers by question id for runs on the published LoCoMo, if their file is present."""
     from eval.audit.recorded.labels import corrected_answers
     from eval.loaders.locomo import LOCOMO
 

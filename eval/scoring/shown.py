@@ -1,4 +1,4 @@
-"""Which of the memories that a question retrieved are in its context."""
+"""Retrieved memories that are in the question's context."""
 
 from collections.abc import Sequence
 

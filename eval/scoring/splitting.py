@@ -1,4 +1,4 @@
-"""Which metrics do not split the words of which gold answers, and which score them instead."""
+"""Metrics that cannot tokenize a gold answer's script, and the metrics that score it instead."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

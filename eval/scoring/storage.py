@@ -1,4 +1,4 @@
-"""What the memories of a run store, counted from their snapshots: entries, texts, repetitions, overruled entries.
+"""Storage of a run's memories, from their snapshots: entries, texts, repetitions, overruled entries.
 
 Numbers alone, no text: they are in ``summary.json`` under ``storage`` and are exported with it.
 """
@@ -83,7 +83,7 @@ def _of_place(state: Any, place: EntryPlace) -> Iterator[StoredEntry]:
 
 
 def _texts(node: Any, place: EntryPlace) -> list[list[str]]:
-    """The main text and the others, each in the parts that it is stored in."""
+    """Return the main text and the others, each in the parts that it is stored in."""
     if isinstance(node, str):
         return [[node]]
     return [[part for keys in text for part in reach(node, keys) if isinstance(part, str)] for text in place.text]
@@ -98,7 +98,7 @@ def _name(node: Any, key: str) -> str:
 
 
 def _origins(state: Any, key: str) -> dict[str, frozenset[str]]:
-    """Turns of the mappings that bear a name under a key, by that name."""
+    """Return the turns of named mappings by their name under a key."""
     found: dict[str, frozenset[str]] = {}
     for node in _mappings(state):
         if key in node and (turns := _turns(node)):
@@ -148,7 +148,7 @@ def _snapshot(run_dir: Path, conversation_id: str) -> Path:
 
 
 def run_places(run_dir: Path) -> tuple[EntryPlace, ...] | None:
-    """Where a run's memories keep their entries; ``None`` where its system does not say."""
+    """Return the places of entries in a run's memories; ``None`` where its system does not declare them."""
     record = load_json(run_dir / "run.json") if (run_dir / "run.json").is_file() else {}
     return entry_places((record.get("config") or {}).get("memory") or {})
 

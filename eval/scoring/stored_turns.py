@@ -1,4 +1,4 @@
-"""Which turns the memories of a run still come from, read from their snapshots."""
+"""Turns that the memories of a run still come from, read from their snapshots."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -27,7 +27,7 @@ class StoredTurns:
         return run_places(self._run_dir) is not None
 
     def of(self, conversation_id: str) -> frozenset[str] | None:
-        """Ids of the turns that entries of a conversation's memory name.
+        """Return the ids of the turns that entries of a conversation's memory name.
 
         ``None`` where there is no snapshot, or where the system does not say where its entries are: the turns that its
         snapshot names may be what was written, of which nothing need be kept.
@@ -38,7 +38,7 @@ class StoredTurns:
 
 
 def stored_share(evidence: Iterable[str], stored: frozenset[str] | None, shown: Iterable[str]) -> float | None:
-    """Share of a question's gold turns that some entry of the memory came from.
+    """Return the share of a question's gold turns that some entry of the memory came from.
 
     Args:
         evidence: gold turn ids; repetitions count once.

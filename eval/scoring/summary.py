@@ -102,7 +102,7 @@ def summarise(run_dir: Path) -> Json:
 
 
 def with_means(summary: Json, rows: Sequence[ScoreRow]) -> Json:
-    """A summary whose means are over other rows: those of a view of disputed labels."""
+    """Return a summary with the means of other rows, those of a view of disputed labels."""
     means = {
         "protocols": {name: aggregate(rows, load_protocol(name)).as_json() for name in protocol_names()},
         "metrics": aggregate_metrics(rows),
@@ -123,13 +123,13 @@ def _rounded(value: Any) -> Any:
 
 
 def _embeddings(run_dir: Path) -> dict[str, Json]:
-    """Tokens that an embedder was paid for, by phase; nothing for a run whose embedder is not paid by the token."""
+    """Return the paid tokens of the embedder by phase; nothing for an embedder without a price per token."""
     path = run_dir / EMBEDDINGS
     return {"embeddings": embedded_tokens(ledger(path, EmbeddingRecord))} if path.is_file() else {}
 
 
 def _cut_texts(run_dir: Path, meta: Json) -> dict[str, Json]:
-    """Texts of which an embedder or BERTScore's model read only the beginning; nothing where there are none."""
+    """Return the numbers of texts truncated by the embedder or by BERTScore's model; nothing where none were."""
     counts = {"embedded": (read_record(run_dir) or {}).get("cut_texts"), "bertscore": meta.get(BERTSCORE_CUT)}
     found = {name: count for name, count in counts.items() if count}
     return {"cut_texts": found} if found else {}
@@ -147,7 +147,7 @@ def _counts(run_dir: Path, rows: Sequence[ScoreRow], answers: Iterable[AnswerRec
 
 
 def _adversarial(rows: Sequence[ScoreRow]) -> Json:
-    """Category 5 read both ways, and how often answerable questions were declined."""
+    """Return category 5 under both readings, and the share of answerable questions that were declined."""
     traps = [row for row in rows if row.kind == ADVERSARIAL]
     others = [row for row in rows if row.kind != ADVERSARIAL]
     return {
@@ -159,7 +159,7 @@ def _adversarial(rows: Sequence[ScoreRow]) -> Json:
 
 
 def _echo(run_dir: Path, answers: Iterable[AnswerRecord]) -> Json:
-    """Means of repeating the question, the floor of a set whose answers are sentences; without category 5."""
+    """Return the means of echoing the question, a trivial baseline for sentence answers; without category 5."""
     references = load_references(run_dir)
     scored: dict[str, list[float | None]] = {name: [] for name in _ECHO_METRICS}
     for answer in answers:
@@ -173,7 +173,7 @@ def _echo(run_dir: Path, answers: Iterable[AnswerRecord]) -> Json:
 
 
 def _audited(rows: Sequence[ScoreRow]) -> Json:
-    """Means over the questions whose gold is not in doubt; see :mod:`eval.loaders.label_problems`."""
+    """Return the means over the questions with undisputed gold; see :mod:`eval.loaders.label_problems`."""
     answers, evidence = (undoubted(rows, mark) for mark in (DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE))
     if len(evidence) == len(rows):
         return None
@@ -199,7 +199,7 @@ def _evidence(rows: Sequence[ScoreRow]) -> Json:
 
 
 def _analysis(run_dir: Path, retrievals: Mapping[str, RetrievalRecord]) -> Json:
-    """Figures of xMemory's tables 3 and 5; ``eval.results.analysis.xmemory_structure`` has more."""
+    """Return the figures of xMemory's tables 3 and 5; ``eval.results.analysis.xmemory_structure`` has more."""
     density = evidence_density(load_references(run_dir), retrievals)
     cover = density["coverage"]
     return {
