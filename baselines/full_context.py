@@ -62,11 +62,11 @@ class FullContextConfig:
         return True
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        """Return the calls of each role; see :class:`memsys.call_model.PlansCalls`."""
         return []
 
     def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
+        """Return the mean tokens of a question's context."""
         whole = max(shape.turns, default=0) * shape.turn_tokens
         return float(min(whole, self.window or whole))
 
@@ -95,7 +95,7 @@ class TranscriptLine:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What the reader sees: the last ``kept`` turns of the conversation, counted as ``tokens``."""
+    """The reader's context: the last ``kept`` turns of the conversation, counted as ``tokens``."""
 
     text: str
     kept: int
@@ -219,7 +219,7 @@ def session_header(date_time: str) -> str:
 
 
 def _opening(lines: Sequence[TranscriptLine]) -> str:
-    """Introduce a conversation of two people; other material (passages) goes without."""
+    """Return the introduction of a conversation of two people; other material (passages) has none."""
     speakers = list(dict.fromkeys(line.speaker for line in lines))
     if len(speakers) != 2:
         return ""

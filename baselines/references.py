@@ -32,11 +32,11 @@ class NoMemoryConfig:
         return False
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        """Return the calls of each role; see :class:`memsys.call_model.PlansCalls`."""
         return []
 
     def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
+        """Return the mean tokens of a question's context."""
         return 0.0
 
     def build(self, parts: Parts) -> MemorySystem:
@@ -84,11 +84,11 @@ class OracleConfig:
         return False
 
     def expected_calls(self, shape: DataShape) -> Sequence[ExpectedCalls]:
-        """Calls of each role; see :class:`memsys.call_model.PlansCalls`."""
+        """Return the calls of each role; see :class:`memsys.call_model.PlansCalls`."""
         return []
 
     def context_tokens(self, shape: DataShape) -> float:
-        """Mean tokens of a question's context."""
+        """Return the mean tokens of a question's context."""
         return 3 * shape.turn_tokens  # LoCoMo names two to three turns of evidence per question
 
     def build(self, parts: Parts) -> MemorySystem:

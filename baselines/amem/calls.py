@@ -8,7 +8,7 @@ from memsys.notes.calls import EVOLUTION_TOKENS, EVOLVED, NOTE_TOKENS, analysis_
 
 
 def expected_calls(config: AmemConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """Each note is analysed and compared with its neighbours; each question gets keywords."""
+    """Return an analysis and an evolution for each note, and keywords for each question."""
     notes, first = sum(shape.turns), 0 if config.evolve_alone else len(shape.turns)
     found = [analysis_calls(config, shape, "joint" if config.calls == "joint" else "staged")]
     if config.evolution:
@@ -28,5 +28,5 @@ def expected_calls(config: AmemConfig, shape: DataShape) -> list[ExpectedCalls]:
 
 
 def context_tokens(config: AmemConfig, shape: DataShape) -> float:
-    """The retrieved notes."""
+    """Return the tokens of the retrieved notes."""
     return float(config.retrieve_k * (shape.turn_tokens + 60))

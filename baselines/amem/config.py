@@ -86,16 +86,16 @@ class AmemConfig(SystemConfig):
 
     @property
     def rules(self) -> EvolutionRules:
-        """How an evolution is applied."""
+        """Settings of applying an evolution."""
         given: dict[str, Any] = {**self.evolution_rules, "labels": note_labels(self.note_labels)}
         return from_settings(EvolutionRules, given, "memory.evolution_rules")
 
     @cached_property
     def heuristic_rules(self) -> HeuristicRules:
-        """What replaces metadata that a staged reply does not give."""
+        """Settings of the heuristics for missing metadata of staged replies."""
         return from_settings(HeuristicRules, self.heuristics, "memory.heuristics")
 
     @property
     def context_rules(self) -> NoteContextRules:
-        """How hits become text."""
+        """Settings of the context."""
         return context_rules(self.context, self.retrieve_k, note_labels(self.note_labels))

@@ -1,4 +1,4 @@
-"""What replaces metadata that a staged reply does not give, from the content alone.
+"""Heuristics for metadata that a staged reply does not give, from the content alone.
 
 Source: WujiangXu/A-mem, March 2026: which words count, how many are taken, and what a first sentence is.
 """
@@ -20,7 +20,7 @@ _STOPPED = (STOP_WORDS | set(_ALSO_STOPPED.split())) - set(_NOT_STOPPED.split())
 
 @dataclass(frozen=True, slots=True)
 class HeuristicRules:
-    """How much of a content the heuristics use (``memory.heuristics``; read by the staged calls alone).
+    """Settings of the heuristics (``memory.heuristics``; read by the staged calls alone).
 
     Attributes:
         keywords: words of the content.

@@ -19,7 +19,7 @@ ROUNDS = 2.0
 
 
 def expected_calls(config: GamConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """Each page has an abstract; each round has a plan, an integration, a check and, but for the end, requests."""
+    """Return an abstract for each page, and plan, integration, check and requests for each round but the last."""
     pages, page = _pages(config, shape)
     rules = config.research_rules
     per_conversation = pages / max(len(shape.turns), 1)
@@ -52,7 +52,7 @@ def expected_calls(config: GamConfig, shape: DataShape) -> list[ExpectedCalls]:
 
 
 def context_tokens(config: GamConfig, shape: DataShape) -> float:
-    """The integrated text, the pages found, or both."""
+    """Return the tokens of the integrated text, the pages found, or both."""
     pages, page = _pages(config, shape)
     shown = config.context["shown"]
     whole = reply_tokens(config.roles["integrate"], FINDINGS_TOKENS) if shown != "pages" else 0.0
@@ -62,7 +62,7 @@ def context_tokens(config: GamConfig, shape: DataShape) -> float:
 
 
 def _pages(config: GamConfig, shape: DataShape) -> tuple[float, float]:
-    """Pages, and tokens of one."""
+    """Return the number of pages, and the tokens of one."""
     limit = config.pages["max_tokens"]
     counted = [ceil(turns * shape.turn_tokens / limit) if limit else 1 for turns in shape.sessions]
     return float(sum(counted)), sum(shape.turns) * shape.turn_tokens / max(sum(counted), 1) + 20

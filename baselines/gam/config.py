@@ -42,17 +42,17 @@ class GamConfig(SystemConfig):
 
     @cached_property
     def page_rules(self) -> GamPageRules:
-        """How pages are cut and numbered."""
+        """Settings of cutting and numbering pages."""
         return from_settings(GamPageRules, self.pages, "memory.pages")
 
     @cached_property
     def research_rules(self) -> ResearchRules:
-        """How questions are researched."""
+        """Settings of the research of questions."""
         return from_settings(ResearchRules, self.research, "memory.research")
 
     @cached_property
     def context_rules(self) -> GamContextRules:
-        """What the reader sees."""
+        """Settings of the reader's context."""
         return from_settings(GamContextRules, self.context, "memory.context")
 
     @cached_property

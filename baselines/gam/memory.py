@@ -47,7 +47,7 @@ class GamMemory(BaseMemory):
         return empty_store(self._parts.embedder.dimension, self._config.research_rules, self._config.page_rules)
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """One unit per session."""
+        """Return one unit per session."""
         return session_units(conversation)
 
     async def prepare(self, unit: Unit) -> PreparedGamPages:
@@ -122,7 +122,7 @@ class GamMemory(BaseMemory):
         return Retrieval(hits, text, trace, shown=shown, rankings=self._named(found))
 
     def _named(self, found: Findings) -> dict[RankingName, tuple[int, ...]]:
-        """Places of the pages that the last integration names, in its order; a page that was not found is not a hit."""
+        """Return the positions of found pages that the last integration names, in its order."""
         if self._config.context_rules.shown == "pages":
             return {}
         places = {number: place for place, number in enumerate(found.pages)}

@@ -96,7 +96,7 @@ class AbstractLines:
         self.lines: list[str] = []
 
     def __contains__(self, abstract: object) -> bool:
-        """Whether some page has this abstract."""
+        """Return whether some page has this abstract."""
         return abstract in self._known
 
     def add(self, page: AbstractedPage) -> None:

@@ -18,7 +18,7 @@ _ANY_CHECK = {"type": "object", "required": ["enough"]}
 
 @dataclass(slots=True)
 class Findings:
-    """What the research of one question has found.
+    """Findings of the research of one question.
 
     Attributes:
         text: the integrated text.

@@ -18,7 +18,7 @@ _NUMBER_IN_WORDS: Json = {"type": "string", "pattern": r"^\s*[+-]?\d+\s*$"}
 
 
 def _object(**properties: Json) -> dict[str, Json]:
-    """Schema of an object whose fields may be missing, and others there."""
+    """Return the schema of an object with optional fields that allows others."""
     return {"type": "object", "properties": properties}
 
 

@@ -22,7 +22,7 @@ TOOLS: tuple[Tool, ...] = get_args(Tool)
 
 @dataclass(frozen=True, slots=True)
 class GamPageRules:
-    """How a conversation becomes pages.
+    """Settings of making pages from a conversation.
 
     Attributes:
         max_tokens: a page is closed before the turn that would exceed it; ``None`` for whole sessions.
@@ -49,7 +49,7 @@ class GamPageRules:
 
 @dataclass(frozen=True, slots=True)
 class ResearchRules:
-    """How a question is researched.
+    """Settings of the research of a question.
 
     Attributes:
         max_rounds: of planning, searching, integrating and checking.
@@ -102,7 +102,7 @@ class ResearchRules:
 
 @dataclass(frozen=True, slots=True)
 class GamContextRules:
-    """What the reader sees.
+    """Settings of the reader's context.
 
     Attributes:
         shown: the integrated text, the pages found, or both.

@@ -18,7 +18,7 @@ from memsys.llm.values import whole_number
 
 @dataclass(frozen=True, slots=True)
 class PageSearchPlan:
-    """What to search for.
+    """Requests of a search.
 
     Attributes:
         tools: to use, in order.
@@ -154,7 +154,7 @@ def _by_words(store: PageStore, keywords: Sequence[str], rules: ResearchRules) -
 
 
 def _as_anserini(entry: tuple[int, float]) -> tuple[float, str]:
-    """Equal scores are in the order of their names, as texts: 10 before 2."""
+    """Sort pages by score, ties by name as text (10 before 2), as Anserini does."""
     return _by_score(entry)[0], str(entry[0])
 
 

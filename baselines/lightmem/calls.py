@@ -14,7 +14,7 @@ LINE_TOKENS, REPLY_FACT_TOKENS = 20, 30
 
 
 def expected_calls(config: LightMemConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """Each batch is extracted once, the last of a conversation when it ends; then a small share of facts is revised."""
+    """Return an extraction for each batch, and revisions of a small share of the facts."""
     prompts, roles = "baselines/lightmem/prompts", config.roles
     rate = config.compressor["keep_rate"] if config.compress["mode"] != "off" else 1.0
     batches = sum(ceil(turns * shape.turn_tokens * rate / (config.stm_tokens * FILLED)) for turns in shape.turns)
@@ -37,7 +37,7 @@ def expected_calls(config: LightMemConfig, shape: DataShape) -> list[ExpectedCal
 
 
 def context_tokens(config: LightMemConfig, shape: DataShape) -> float:
-    """Facts, dated; never more than a conversation has turns."""
+    """Return the tokens of the dated facts, at most one per turn of a conversation."""
     facts = min(config.retrieve["k"], sum(shape.turns) / max(len(shape.turns), 1))
     speakers = 2 if config.retrieve["scope"] == "per_speaker" else 1
     whole = facts * speakers * FACT_TOKENS

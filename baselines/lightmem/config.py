@@ -70,27 +70,27 @@ class LightMemConfig(SystemConfig):
 
     @cached_property
     def compressor_settings(self) -> CompressorSettings:
-        """What compresses turns."""
+        """Settings of the compressor of turns."""
         return from_settings(CompressorSettings, self.compressor, "memory.compressor")
 
     @cached_property
     def segment_rules(self) -> SegmentRules:
-        """How topics are cut."""
+        """Settings of the segmentation by topics."""
         return from_settings(SegmentRules, self.segment, "memory.segment")
 
     @cached_property
     def update_rules(self) -> RevisionRules:
-        """How facts are revised."""
+        """Settings of the revision of facts."""
         return from_settings(RevisionRules, self.update, "memory.update")
 
     @cached_property
     def search_rules(self) -> FactSearchRules:
-        """What a question finds."""
+        """Settings of the search."""
         return from_settings(FactSearchRules, self.retrieve, "memory.retrieve")
 
     @cached_property
     def context_rules(self) -> LightMemContextRules:
-        """What the reader sees."""
+        """Settings of the reader's context."""
         return from_settings(LightMemContextRules, self.context, "memory.context")
 
     @cached_property

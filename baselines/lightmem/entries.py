@@ -1,4 +1,4 @@
-"""What is stored for good: facts with their dates, speakers and sources."""
+"""Long-term entries: facts with their dates, speakers and sources."""
 
 import calendar
 from collections import defaultdict

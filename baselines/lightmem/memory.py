@@ -66,7 +66,7 @@ class LightMemMemory(BaseMemory):
         self._counts: Counter[str] = Counter()
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """One unit per session."""
+        """Return one unit per session."""
         return session_units(conversation)
 
     async def prepare(self, unit: Unit) -> list[BufferedTurn]:
@@ -133,7 +133,7 @@ class LightMemMemory(BaseMemory):
         return sorted((each for found in scoped for each in found), key=lambda each: -each[1])
 
     def _by_speaker(self) -> Mapping[str, NDArray[np.int64]]:
-        """Places of the facts of each speaker; counted anew after the facts changed."""
+        """Return the positions of each speaker's facts; recomputed after the facts change."""
         if self._places is None:
             places: dict[str, list[int]] = {}
             for place, fact_id in enumerate(self._index.ids):
@@ -142,7 +142,7 @@ class LightMemMemory(BaseMemory):
         return self._places
 
     def _said(self, turn: Turn) -> str:
-        """The text of a turn with its image's caption, without its speaker, who is a field of its own."""
+        """Return the text of a turn with its image's caption, without its speaker, who is a field of its own."""
         caption = self._parts.turn_format.caption(turn)
         return TURN_TEXTS("shares", text=turn.text, caption=caption) if caption else turn.text
 

@@ -16,7 +16,7 @@ from memsys.llm.contract import LanguageModel, Reply, Role
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What becomes of the facts.
+    """Result of a revision of the facts.
 
     Attributes:
         rewritten: facts with new texts, oldest first.
@@ -55,7 +55,7 @@ def queues(index: VectorIndex, rules: RevisionRules, moments: Sequence[str] | No
 
 
 def _not_later(moments: Sequence[str], place: int) -> NDArray[np.int64]:
-    """Places of the other facts whose time stamps are not later than that of the fact at ``place``."""
+    """Return the places of the other facts whose time stamps are not later than that of the fact at ``place``."""
     found = [other for other, moment in enumerate(moments) if other != place and moment <= moments[place]]
     return np.asarray(found, dtype=np.int64)
 

@@ -24,7 +24,7 @@ BareLists = Literal["lost", "read"]
 
 @dataclass(frozen=True, slots=True)
 class CompressRules:
-    """How turns are shortened before anything else sees them.
+    """Settings of the compression of turns before anything else sees them.
 
     Attributes:
         mode: ``llmlingua2`` prunes each turn with ``memory.compressor``; ``off`` keeps it as it was said.
@@ -41,7 +41,7 @@ class CompressRules:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRules:
-    """How the sensory buffer is cut into topics.
+    """Settings of cutting the sensory buffer into topics.
 
     Attributes:
         enabled: else the turns of each session are one segment.
@@ -87,7 +87,7 @@ class SegmentRules:
 
 @dataclass(frozen=True, slots=True)
 class RevisionRules:
-    """How stored facts are revised once the conversation has ended.
+    """Settings of the revision of stored facts once the conversation has ended.
 
     Attributes:
         mode: ``offline``, where a fact may change those of earlier turns and those before it of its own;
@@ -112,7 +112,7 @@ class RevisionRules:
 
 @dataclass(frozen=True, slots=True)
 class FactSearchRules:
-    """What a question finds.
+    """Settings of the search.
 
     Attributes:
         scope: the best ``k`` facts of all, or of each speaker.
@@ -129,7 +129,7 @@ class FactSearchRules:
 
 @dataclass(frozen=True, slots=True)
 class LightMemContextRules:
-    """What the reader sees.
+    """Settings of the reader's context.
 
     Attributes:
         layout: all facts best first, or speaker by speaker in the order in which the ranking names them.

@@ -14,7 +14,7 @@ CONTEXT_TOKENS = 1800.0
 
 
 def expected_calls(config: Mem0Config, shape: DataShape) -> list[ExpectedCalls]:
-    """An extraction for each batch and scope, then a decision on its facts; three more where a graph is kept."""
+    """Return an extraction for each batch and scope, then a decision on its facts; three more where a graph is kept."""
     extraction = extraction_calls(config, shape)
     found = [extraction]
     if config.extract_context == "history":  # shown what came before, so that it cannot run ahead
@@ -50,5 +50,5 @@ def _graph_calls(config: Mem0Config, shape: DataShape, extraction: ExpectedCalls
 
 
 def context_tokens(config: Mem0Config, shape: DataShape) -> float:
-    """The paper's figure."""
+    """Return the context size that the paper reports."""
     return CONTEXT_TOKENS

@@ -85,7 +85,7 @@ class Mem0Config(SystemConfig):
 
     @cached_property
     def graph_rules(self) -> EntityGraphRules:
-        """How the graph is kept and read."""
+        """Settings of the graph."""
         return from_settings(EntityGraphRules, self.graph, "memory.graph")
 
     @property

@@ -1,4 +1,4 @@
-"""What the run records of a Mem0 memory."""
+"""Statistics of a Mem0 memory in the run's record."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -82,7 +82,7 @@ class Decider:
     async def _apply(
         self, scope: Mem0Scope, unit: Unit, events: Events, old: Sequence[StoredFact], vectors: Mapping[str, Vectors]
     ) -> None:
-        """Carry out the events in their order; ``vectors`` has the batch's facts."""
+        """Apply the events in their order; ``vectors`` has the batch's facts."""
         scope.counts.update({f"skipped.{reason}": count for reason, count in events.skipped.items()})
         if events.fallback is not None:
             scope.counts[f"events.{events.fallback}"] += 1
@@ -116,7 +116,7 @@ class Decider:
     def _done(
         self, scope: Mem0Scope, unit: Unit, event: Event, ids: Mapping[str, str], vectors: Mapping[str, Vectors]
     ) -> str:
-        """Carry out an event that adds nothing, and return what to count."""
+        """Apply an event that adds nothing, and return its counts."""
         if event.kind == "NONE":
             return "event.none"
         memory_id = ids.get(event.alias)

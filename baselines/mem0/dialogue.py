@@ -1,4 +1,4 @@
-"""What the paper's extraction is shown besides the new messages: a running summary and the messages just before."""
+"""Context of the paper's extraction besides the new messages: a running summary and the messages just before."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -66,7 +66,7 @@ class Dialogue:
         self.recent = [*self.recent, *lines][-self.keep :] if self.keep else []
 
     def state(self) -> dict[str, Any]:
-        """Snapshot."""
+        """Return the snapshot."""
         return {
             "summary": self.summary,
             "recent": list(self.recent),

@@ -1,4 +1,4 @@
-"""What a reply of the roles ``route`` and ``decide`` asks for."""
+"""Events that replies of the roles ``route`` and ``decide`` request."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -86,7 +86,7 @@ def _event(item: Json) -> Event | None:
 
 
 def _event_as_written(item: Json) -> Event | None:
-    """An event of Mem0's own names; a text that is none can be neither stored nor embedded."""
+    """Return an event with Mem0's names; a text that is not a string can be neither stored nor embedded."""
     if not isinstance(item, Mapping) or item.get("event") not in EVENTS:
         return None
     kind, alias, text = str(item["event"]), item.get("id"), item.get("text")

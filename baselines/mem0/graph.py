@@ -24,7 +24,7 @@ T = TypeVar("T", "Entity", "Edge")
 
 @dataclass(frozen=True, slots=True)
 class EntityGraphRules:
-    """How the graph is kept and read.
+    """Settings of writing and reading the graph.
 
     Attributes:
         use: ``none`` for Mem0; ``written`` keeps a graph that no question reads (SAGE's runs of Mem0g); ``read`` shows
@@ -223,7 +223,7 @@ class EntityGraph:
         return {"nodes": len(self.nodes), "edges": len(self.edges) - invalid, "invalid_edges": invalid}
 
     def state(self) -> dict[str, Any]:
-        """Snapshot."""
+        """Return the snapshot."""
         return {
             "nodes": [_row(node) for node in self.nodes.values()],
             "edges": [_row(edge) for edge in self.edges.values()],

@@ -17,7 +17,7 @@ from memsys.vocabulary import Json, Unit
 
 @dataclass(frozen=True, slots=True)
 class ExtractedTriples:
-    """What a batch states for one scope.
+    """Statements of a batch for one scope.
 
     Attributes:
         text: its messages without roles.
@@ -109,7 +109,7 @@ def ranked(edges: Sequence[Edge], question: str, rules: EntityGraphRules) -> lis
 
 @dataclass(frozen=True, slots=True)
 class GraphWrite:
-    """What a write did to a graph: the reply about contradictions, relations taken back, and named but not there."""
+    """Effect of a write on a graph: the reply about contradictions, relations taken back, and named but absent ones."""
 
     reply: Reply
     removed: int

@@ -34,7 +34,7 @@ class FactBatch:
 
 @dataclass(frozen=True, slots=True)
 class PreparedBatch:
-    """What is known of a batch before the store is looked at, by owner; nothing where it cannot be known yet."""
+    """Parts of a batch that can be prepared before the store is read, by owner; empty where none can."""
 
     owners: Sequence[str]
     extracted: Mapping[str, FactBatch] = field(default_factory=dict)

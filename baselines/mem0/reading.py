@@ -1,4 +1,4 @@
-"""What the reader sees: each person's memories and, in Mem0g, the relations around the question's entities."""
+"""Context of the reader: each person's memories and, in Mem0g, the relations around the question's entities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

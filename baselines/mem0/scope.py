@@ -93,7 +93,7 @@ class Mem0Scope:
         self.history.append({"event": event, "memory_id": memory_id, "old": old, "new": new, "unit": unit.unit_id})
 
     def state(self) -> dict[str, Any]:
-        """Snapshot."""
+        """Return the snapshot."""
         return {
             "owner": self.owner,
             "memories": [memory.state() for memory in self.memories.values()],

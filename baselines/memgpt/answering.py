@@ -15,7 +15,7 @@ from memsys.seeding import question_key
 
 @dataclass(slots=True)
 class QuestionSearch:
-    """What the search for a question did.
+    """Result of the search for a question.
 
     Attributes:
         chain: calls and what they found.

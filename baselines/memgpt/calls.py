@@ -23,7 +23,7 @@ PAIR = 2
 
 
 def expected_calls(config: MemGptConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """Some calls for each event and each question, and a summary for each eviction."""
+    """Return some calls for each event and each question, and a summary for each eviction."""
     found = []
     key = settings_key(config, "context", "context_texts")
     if config.ingest["mode"] != "insert":
@@ -45,7 +45,7 @@ def expected_calls(config: MemGptConfig, shape: DataShape) -> list[ExpectedCalls
 
 
 def context_tokens(config: MemGptConfig, shape: DataShape) -> float:
-    """Core memory, summary, the queue and what was found."""
+    """Return the tokens of core memory, summary, queue and found passages."""
     queue, limit = _queue(config, shape), config.context["recent_tokens"]
     whole = _core(config) + reply_tokens(config.roles["summarise"], SUMMARY_TOKENS)
     whole += min(queue, queue if limit is None else limit)
@@ -60,7 +60,7 @@ def _events(config: MemGptConfig, shape: DataShape) -> float:
 
 
 def _queued(config: MemGptConfig, shape: DataShape, turns: float) -> float:
-    """Tokens that a conversation of so many turns puts into the queue: its turns, calls and results."""
+    """Return the tokens that a conversation of so many turns puts into the queue: its turns, calls and results."""
     asked = 0.0
     if config.ingest["mode"] != "insert":
         calls = min(STEPS, config.agent["ingest_steps"]) * (CALL_TOKENS + 2 * ENVELOPE_TOKENS)
@@ -69,7 +69,7 @@ def _queued(config: MemGptConfig, shape: DataShape, turns: float) -> float:
 
 
 def _room(config: MemGptConfig) -> float:
-    """Tokens of messages above which some are evicted."""
+    """Return the tokens of messages above which some are evicted."""
     role, functions = ("search", "question_functions") if config.ingest["mode"] == "insert" else _ASKED
     window = float(config.main_context["flush_share"] * config.main_context["window"])
     return max(window - _frame(config, role, functions), 1.0)
@@ -83,13 +83,13 @@ def _evicted(config: MemGptConfig) -> float:
 
 
 def _evictions(config: MemGptConfig, shape: DataShape, turns: float) -> float:
-    """Evictions of a conversation; the summary that each leaves takes some of the room."""
+    """Return the evictions of a conversation; the summary that each leaves takes some of the room."""
     over = _queued(config, shape, turns) - _room(config)
     return float(ceil(over / max(_evicted(config) - SUMMARY_TOKENS, 1))) if over > 0 else 0.0
 
 
 def _queue(config: MemGptConfig, shape: DataShape) -> float:
-    """Mean tokens of the queue when a call is made: between what an eviction leaves and the limit."""
+    """Return the mean tokens of the queue when a call is made: between what an eviction leaves and the limit."""
     mean = _queued(config, shape, sum(shape.turns) / max(len(shape.turns), 1))
     room = _room(config)
     return mean if mean < room else (room + room - _evicted(config)) / 2
@@ -105,5 +105,5 @@ def _core(config: MemGptConfig) -> float:
 
 
 def _page(config: MemGptConfig, shape: DataShape) -> float:
-    """Tokens of a page of results."""
+    """Return the tokens of a page of results."""
     return float(config.search["page_size"] * (shape.turn_tokens + ENVELOPE_TOKENS))

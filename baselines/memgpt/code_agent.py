@@ -20,7 +20,7 @@ from memsys.llm.contract import LanguageModel, Role
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What a step asks for next."""
+    """Request of a step for the next one."""
 
     warning: bool
     failed: bool
@@ -96,7 +96,7 @@ class ReleasedAgent:
         return StepResult(warning, failed, again)
 
     def _warned(self, total: int) -> bool:
-        """Whether the agent is to be warned, by the tokens of a prompt and its reply; once between two evictions."""
+        """Return whether to warn the agent, by the tokens of a prompt and its reply; once between two evictions."""
         due = total > self.window.warn_share * self.window.window and not self.store.alerted
         self.store.alerted = self.store.alerted or due
         return due

@@ -104,7 +104,7 @@ class ReleasedFunctions:
 
 
 def _added(text: Any) -> str:
-    """A text that is joined with another.
+    """Check a text that is joined with another and return it.
 
     Raises:
         TypeError: it is none.
@@ -120,7 +120,7 @@ def _taken(chain: CallChain, page: FoundPage) -> str:
 
 
 def _page(args: Mapping[str, Any]) -> int:
-    """The page as the release reads it: the first one where none is given, even in words."""
+    """Return the page as the release reads it: the first one where none is given, even in words."""
     given = args.get("page")
     if given is None or (isinstance(given, str) and given.lower().strip() == "none"):
         return 0
@@ -128,7 +128,7 @@ def _page(args: Mapping[str, Any]) -> int:
 
 
 def _given(call: FunctionCall) -> dict[str, Any]:
-    """The arguments that the function takes; one schema for all functions makes a model fill in the others' too."""
+    """Return the function's own arguments; with one schema for all functions a model also fills in others."""
     return {key: value for key, value in call.args.items() if key in ARGUMENTS.get(_known(call.name), ())}
 
 
@@ -137,7 +137,7 @@ def _known(name: str) -> FunctionName:
 
 
 def as_queued(call: FunctionCall) -> FunctionCall:
-    """The call as the queue keeps it: without arguments that its function does not take."""
+    """Return the call as the queue keeps it: without arguments that its function does not take."""
     if call.name not in ARGUMENTS:
         return call
     asked = {key: value for key, value in call.args.items() if key == _HEARTBEAT}
@@ -145,5 +145,5 @@ def as_queued(call: FunctionCall) -> FunctionCall:
 
 
 def asks_again(call: FunctionCall) -> bool:
-    """Whether a call asks for another step: with a true value, not with the word, and a message may too."""
+    """Return whether a call requests another step, by a true value and not by the word; a message may too."""
     return call.args.get(_HEARTBEAT) is True

@@ -47,7 +47,7 @@ class MemGptCodeMemory(BaseMemory):
         return ReleasedAgent(llm, self._roles[role], rules, window, summariser, store, functions, counts)
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """One unit per session."""
+        """Return one unit per session."""
         return session_units(conversation)
 
     async def prepare(self, unit: Unit) -> FedSession:
@@ -136,6 +136,6 @@ class MemGptCodeMemory(BaseMemory):
 
 
 def _answer(messages: Sequence[Json]) -> str | None:
-    """The last message; ``None`` where the agent sent none, or it is blank."""
+    """Return the agent's last message; ``None`` where it sent none or a blank one."""
     text = messages[-1] if messages else None
     return text.strip() or None if isinstance(text, str) else None

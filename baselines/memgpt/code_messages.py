@@ -53,7 +53,7 @@ def first_messages(time: str) -> list[QueuedMessage]:
 
 
 def searched_text(message: QueuedMessage) -> str | None:
-    """The text that recall storage is searched in: events as they are, and thoughts; results are not searched."""
+    """Return the text that recall storage searches: events as they are, and thoughts, but no results."""
     if message.sender == "user":
         return message.text
     if message.sender == "assistant":
@@ -62,7 +62,7 @@ def searched_text(message: QueuedMessage) -> str | None:
 
 
 def record_of(message: QueuedMessage, number: int) -> MemGptRecord:
-    """The record of a message of recall storage, under its number there."""
+    """Return the record of a message of recall storage, under its number there."""
     text = "\n".join(message.lines) or searched_text(message) or ""
     return MemGptRecord(f"message:{number}", message.date, text, message.turn_ids)
 

@@ -1,4 +1,4 @@
-"""What the released agent has: core memory, the queue, all messages that ever were, and notes."""
+"""State of the released agent: core memory, the queue, all messages, and notes."""
 
 import json
 from collections.abc import Mapping, Sequence

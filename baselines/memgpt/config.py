@@ -65,7 +65,7 @@ class MemGptConfig(SystemConfig):
 
     @cached_property
     def ingest_rules(self) -> IngestionRules:
-        """How a conversation is fed."""
+        """Settings of feeding a conversation to the agent."""
         return from_settings(IngestionRules, self.ingest, "memory.ingest")
 
     @cached_property
@@ -95,7 +95,7 @@ class MemGptConfig(SystemConfig):
 
     @cached_property
     def context_rules(self) -> MemGptContextRules:
-        """What the reader sees."""
+        """Settings of the reader's context."""
         return from_settings(MemGptContextRules, self.context, "memory.context")
 
     @cached_property

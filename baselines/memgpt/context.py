@@ -16,7 +16,7 @@ from memsys.vocabulary import Hit, Json, RankingName, Retrieval
 
 @dataclass(frozen=True, slots=True)
 class SeenMemories:
-    """What there is to show.
+    """Parts of the context.
 
     Attributes:
         core: its blocks that hold something are shown.

@@ -121,7 +121,7 @@ class CoreMemory:
         block.turn_ids = tuple(dict.fromkeys((*block.turn_ids, *sources)))
 
     def shown(self) -> str:
-        """All blocks, as the agent sees them."""
+        """Return all blocks, as the agent sees them."""
         return "\n".join(
             TEXTS("block", name=block.name, used=len(block.text), limit=block.limit, text=block.text)
             for block in self.blocks.values()

@@ -1,4 +1,4 @@
-"""What is counted of an agent's work, for statistics."""
+"""Counts of an agent's work, for statistics."""
 
 from collections import Counter
 

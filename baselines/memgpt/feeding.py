@@ -1,4 +1,4 @@
-"""What of a session is ready before it is written: events, records of its turns, and passages."""
+"""Parts of a session that are prepared before it is written: events, records of its turns, and passages."""
 
 import asyncio
 from collections.abc import Iterator, Sequence

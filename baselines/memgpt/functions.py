@@ -60,7 +60,7 @@ class CallChain:
 
 @dataclass(frozen=True, slots=True)
 class FunctionResult:
-    """What a function returned; ``ok`` is false where the call failed."""
+    """Result of a function; ``ok`` is false where the call failed."""
 
     ok: bool
     text: str

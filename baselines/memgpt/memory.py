@@ -47,7 +47,7 @@ class MemGptMemory(BaseMemory):
         self._searcher = QuestionSearcher(llm, self._roles["search"], rules, self._context, functions)
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """One unit per session."""
+        """Return one unit per session."""
         return session_units(conversation)
 
     async def prepare(self, unit: Unit) -> FedSession:

@@ -37,7 +37,7 @@ class QueuedMessage:
         return f"{self.sender}: {self.text}"
 
     def counted(self, tokens: int) -> "QueuedMessage":
-        """The same message with its number of tokens."""
+        """Return the same message with its number of tokens."""
         return replace(self, tokens=tokens)
 
     def state(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class QueuedMessage:
 
 @dataclass(frozen=True, slots=True)
 class EvictionSummary:
-    """What stands for all messages that were evicted so far.
+    """Replacement of all messages that were evicted so far.
 
     Attributes:
         text: written by the backbone, or made of the messages' first words.

@@ -16,7 +16,7 @@ from memsys.llm.contract import LanguageModel, Role
 
 
 class MainContext:
-    """What the agent sees, kept within a window by evicting the oldest messages into a summary.
+    """The agent's view, kept within a window by evicting the oldest messages into a summary.
 
     Tokens are counted before a call, message by message, with the backbone's tokenizer.
 
@@ -122,7 +122,7 @@ class MainContext:
         return await self.frame(role, functions) + self.summary_tokens + queued
 
     async def under_pressure(self, role: Role, functions: Sequence[FunctionName]) -> bool:
-        """Whether the agent is to be warned: the window is nearly full, and it was not warned since it last was."""
+        """Return whether to warn the agent: the window is nearly full, for the first time since an eviction."""
         return not self.alerted and await self.total(role, functions) > self._rules.warn_share * self._rules.window
 
     async def make_room(self, role: Role, functions: Sequence[FunctionName]) -> None:

@@ -30,7 +30,7 @@ SEARCHES: tuple[FunctionName, ...] = ("conversation_search", "conversation_searc
 
 @dataclass(frozen=True, slots=True)
 class IngestionRules:
-    """How a conversation is fed.
+    """Settings of feeding a conversation to the agent.
 
     Attributes:
         mode: ``insert`` stores turns and passages without asking the agent; ``session`` shows it a session at a time,
@@ -171,7 +171,7 @@ class PagedSearchRules:
 
 @dataclass(frozen=True, slots=True)
 class MemGptContextRules:
-    """What the reader sees.
+    """Settings of the reader's context.
 
     Attributes:
         max_tokens: limit, counted with the backbone's tokenizer; core memory, summary and results go before recent

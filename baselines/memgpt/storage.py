@@ -1,4 +1,4 @@
-"""What lies outside the main context: recall storage, with every message, and archival storage, with notes."""
+"""Storage outside the main context: recall storage, with every message, and archival storage, with notes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

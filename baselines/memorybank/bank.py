@@ -1,4 +1,4 @@
-"""What is stored: days with their pieces and summaries."""
+"""Store of days with their pieces and summaries."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -87,7 +87,7 @@ class Day:
 
 
 def entries_of(days: Sequence[Day]) -> dict[str, BankEntry]:
-    """All entries by id, in the order of the days, a day's summaries before its pieces."""
+    """Return all entries by id, in the order of the days, a day's summaries before its pieces."""
     return {entry.entry_id: entry for day in days for entry in (*day.summaries, *day.pieces)}
 
 

@@ -10,7 +10,7 @@ SUMMARY_TOKENS = 150
 
 
 def expected_calls(config: MemoryBankConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """Each session, or part of a long one, is summarised and described once; all of them once at the end."""
+    """Return a summary and a description for each session or part of one, and one of each over all."""
     rules, roles = config.summaries, config.roles
     parts = sum(ceil(turns * shape.turn_tokens / rules["part_tokens"]) for turns in shape.sessions)
     day = sum(shape.turns) * shape.turn_tokens / max(parts, 1)
@@ -32,7 +32,7 @@ def expected_calls(config: MemoryBankConfig, shape: DataShape) -> list[ExpectedC
 
 
 def context_tokens(config: MemoryBankConfig, shape: DataShape) -> float:
-    """Portrait, digest, and pairs of turns with their dates."""
+    """Return the tokens of portrait, digest, and pairs of turns with their dates."""
     rules, roles = config.summaries, config.roles
     whole = config.retrieve_k * ((2 if config.pieces == "pairs" else 1) * shape.turn_tokens + 15)
     whole += reply_tokens(roles["overall_personality"], SUMMARY_TOKENS) if rules["portrait"] != "off" else 0

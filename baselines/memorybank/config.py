@@ -52,15 +52,15 @@ class MemoryBankConfig(SystemConfig):
 
     @cached_property
     def summary_rules(self) -> SummaryRules:
-        """How days and conversation are summarised."""
+        """Settings of the summaries of days and conversation."""
         return from_settings(SummaryRules, self.summaries, "memory.summaries")
 
     @cached_property
     def forgetting_rules(self) -> ForgettingRules:
-        """What is kept."""
+        """Settings of forgetting."""
         return from_settings(ForgettingRules, self.forgetting, "memory.forgetting")
 
     @cached_property
     def context_rules(self) -> MemoryBankContextRules:
-        """What the reader sees."""
+        """Settings of the reader's context."""
         return from_settings(MemoryBankContextRules, self.context, "memory.context")

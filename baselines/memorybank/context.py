@@ -21,7 +21,7 @@ class MemoryBankContext:
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """What is known of the whole conversation; empty where nothing was made."""
+    """Summary of the whole conversation; empty where none was made."""
 
     history: str = ""
     personality: str = ""

@@ -14,7 +14,7 @@ Mode = Literal["off", "paper", "scaled", "code_bug"]
 
 @dataclass(frozen=True, slots=True)
 class ForgettingRules:
-    """How likely a piece is to be kept.
+    """Settings of the probability that a piece is kept.
 
     Attributes:
         mode: with t days since a piece was said, its strength S and the scale c: ``off`` keeps everything, ``paper``

@@ -76,7 +76,7 @@ class MemoryBankMemory(BaseMemory):
         self._counts: Counter[str] = Counter()
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """One unit per session."""
+        """Return one unit per session."""
         return session_units(conversation)
 
     async def prepare(self, unit: Unit) -> PreparedDay:

@@ -12,7 +12,7 @@ NamedTurns = Literal["none", "all"]
 
 @dataclass(frozen=True, slots=True)
 class SummaryRules:
-    """How days and the whole conversation are summarised.
+    """Settings of the summaries of days and the whole conversation.
 
     Attributes:
         days: each day has summaries, which are found by questions as pieces are.
@@ -45,7 +45,7 @@ class SummaryRules:
 
 @dataclass(frozen=True, slots=True)
 class MemoryBankContextRules:
-    """What the reader sees.
+    """Settings of the reader's context.
 
     Attributes:
         dates_recalled: repeat the dates of what was found at the end.

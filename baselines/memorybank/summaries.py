@@ -50,7 +50,7 @@ async def parts_of(llm: LanguageModel, turns: Sequence[Turn], turn_format: TurnF
 
 
 def _packed(records: Sequence[str], costs: Sequence[int], limit: int) -> list[list[int]]:
-    """Pack rows in order; where the next one does not fit, a part is closed at the last end of a record in it."""
+    """Pack rows in order; where the next one does not fit, the part ends at the last end of a record."""
     packed: list[list[int]] = []
     open_rows: list[int] = []
     for row, record in enumerate(records):

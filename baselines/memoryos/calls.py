@@ -29,7 +29,7 @@ SUMMARY_TOKENS, PROFILE_TOKENS, FACT_TOKENS = 60, 250, 25
 
 
 def expected_calls(config: MemoryOSConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """Three calls for each page that leaves the queue, two or three for each promotion, one for a question.
+    """Return three calls for each page that leaves the queue, two or three for each promotion, one for a question.
 
     Where segments' keywords are asked for, one more for each that a page opens.
     """
@@ -66,7 +66,7 @@ def expected_calls(config: MemoryOSConfig, shape: DataShape) -> list[ExpectedCal
 
 
 def pages_of_a_promotion(heat: HeatRules) -> float:
-    """Pages that make a segment hot and are read then: four with the paper's weights, seven with the released ones.
+    """Return the pages of a hot segment: four with the paper's weights, seven with the released ones.
 
     An assumption: a page joins one or two segments, and counts for one.
     """
@@ -74,7 +74,7 @@ def pages_of_a_promotion(heat: HeatRules) -> float:
 
 
 def context_tokens(config: MemoryOSConfig, shape: DataShape) -> float:
-    """Recent pages, pages found, profile and facts."""
+    """Return the tokens of recent pages, pages found, profile and facts."""
     page, search = _pages(config, shape)[1], config.retrieve
     kept = config.short_term_rules.kept(int(_pages(config, shape)[0] / max(len(shape.turns), 1)))
     whole = (kept + search["pages"]) * page + search["pages"] * SUMMARY_TOKENS
@@ -86,5 +86,5 @@ def context_tokens(config: MemoryOSConfig, shape: DataShape) -> float:
 
 
 def _pages(config: MemoryOSConfig, shape: DataShape) -> tuple[float, float]:
-    """Pages, and tokens of one."""
+    """Return the number of pages, and the tokens of one."""
     return sum(shape.turns) / TURNS_PER_PAGE[config.pages], TURNS_ON_A_PAGE[config.pages] * shape.turn_tokens + 12

@@ -7,7 +7,7 @@ from baselines.memoryos.rules import ChainShown
 
 
 class ChainSummaries:
-    """What each page shows of the chain that it belongs to.
+    """Chain of each page, as prompts show it.
 
     With ``latest`` a chain has one summary, that of its latest page. With ``two_later`` each page keeps its own until
     the chain's second page after it brings another one, and keeps that: as it does so, the released code unlinks the

@@ -66,12 +66,12 @@ class MemoryOSConfig(SystemConfig):
 
     @cached_property
     def short_term_rules(self) -> ShortTermRules:
-        """How many pages are recent."""
+        """Settings of the short-term queue of pages."""
         return from_settings(ShortTermRules, self.short_term, "memory.short_term")
 
     @cached_property
     def mid_term_rules(self) -> MidTermRules:
-        """How pages get into segments."""
+        """Settings of putting pages into segments."""
         return from_settings(MidTermRules, self.mid_term, "memory.mid_term")
 
     @cached_property
@@ -81,17 +81,17 @@ class MemoryOSConfig(SystemConfig):
 
     @cached_property
     def long_term_rules(self) -> LongTermRules:
-        """What is kept of the speakers."""
+        """Settings of the long-term memory of the speakers."""
         return from_settings(LongTermRules, self.long_term, "memory.long_term")
 
     @cached_property
     def search_rules(self) -> MemoryOSSearchRules:
-        """What a question finds."""
+        """Settings of the search."""
         return from_settings(MemoryOSSearchRules, self.retrieve, "memory.retrieve")
 
     @cached_property
     def context_rules(self) -> MemoryOSContextRules:
-        """What the reader sees."""
+        """Settings of the reader's context."""
         return from_settings(MemoryOSContextRules, self.context, "memory.context")
 
     @cached_property

@@ -165,7 +165,7 @@ def read_profile(text: str, layout: PromptLayout) -> tuple[str, list[str] | None
 
 
 def _heading(start: str, mark: str) -> re.Pattern[str]:
-    """A heading at the start of a line or a text, whatever signs or number (``Part 2:``) precede its words."""
+    """Return a heading at the start of a line or a text, whatever signs or number (``Part 2:``) precede its words."""
     words = re.escape(_EDGES.sub("", mark))
     return re.compile(rf"{start}\W*(?:(?:part\W+)?\d+\W+)?{words}\b\W*", re.MULTILINE | re.IGNORECASE)
 
@@ -185,7 +185,7 @@ def profile_as_written(text: str, layout: PromptLayout) -> tuple[str, list[str] 
 
 
 def written_facts(lines: Sequence[str]) -> list[str]:
-    """Lines that count as facts where replies are taken as they are written."""
+    """Return the lines that count as facts where replies are taken as they are written."""
     return [line for line in lines if line not in _WRITTEN_NOTHING]
 
 

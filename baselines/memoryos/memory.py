@@ -86,7 +86,7 @@ class MemoryOSMemory(BaseMemory):
         self._counts: Counter[str] = Counter()
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """One unit per session."""
+        """Return one unit per session."""
         return session_units(conversation)
 
     async def prepare(self, unit: Unit) -> QueuedSession:

@@ -49,7 +49,7 @@ class DialoguePage:
         return f"{self.user}{self.date}{self.agent}"
 
     def sides(self, name: str) -> dict[str, str]:
-        """Both sides as values of a prompt: ``NAME_user`` and ``NAME_agent``."""
+        """Return both sides as values of a prompt: ``NAME_user`` and ``NAME_agent``."""
         return {f"{name}_user": self.user, f"{name}_agent": self.agent}
 
     def hit(self, score: float) -> Hit:
@@ -68,7 +68,7 @@ class DialoguePage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageTopic:
-    """What a page is about.
+    """Topic of a page.
 
     Attributes:
         summary: of the topic.
@@ -173,7 +173,7 @@ class PagedConversation:
         self._session_of = {turn: page.session_id for page in self.pages for turn in page.turn_ids}
 
     def span(self, turns: Sequence[Turn]) -> tuple[int, int]:
-        """Place of the first page that a session's turns complete, and of the first page after them.
+        """Return the place of the first page that a session's turns complete, and of the first page after them.
 
         A page that waits for a reply of the next session belongs to that one: nothing is known before it was said.
         """
@@ -202,7 +202,7 @@ def _pairs(turns: Sequence[Turn], user: str) -> list[list[Turn]]:
 
 
 def _released_pairs(turns: Sequence[Turn], user: str) -> list[list[Turn]]:
-    """Pair turns as the released evaluation does; pages with one side, which it loses later, are among them.
+    """Pair turns as the released evaluation does, including pages with one side, which it later loses.
 
     Each of the user's turns opens a page. Whatever another says is the reply of the latest page, also of a session
     before, and replaces the reply that the page had. Without pages with one side, on LoCoMo's 5,882 turns that makes

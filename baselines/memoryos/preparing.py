@@ -1,4 +1,4 @@
-"""What is asked about a page before it is stored: does it go on, what chain is it in, what is it about."""
+"""Questions about a page before it is stored: does it continue, which chain is it in, what is its topic."""
 
 import asyncio
 from collections import Counter
@@ -93,7 +93,7 @@ class PagePreparation:
         return [PageTopic(text, words, vector) for (text, words), vector in zip(found, vectors, strict=True)]
 
     def _read(self, given: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
-        """Summaries and keywords of topics; blank ones are none."""
+        """Return the summaries and keywords of topics, without blank ones."""
         return [
             (text, self._keywords(topic.get("keywords", ())))
             for topic in given
@@ -101,7 +101,7 @@ class PagePreparation:
         ]
 
     def _as_they_came(self, given: Sequence[Mapping[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
-        """Summaries and keywords of topics, blank and missing ones too."""
+        """Return the summaries and keywords of topics, including blank and missing ones."""
         return [(topic.get("content", ""), self._keywords(topic.get("keywords", ()))) for topic in given]
 
     def _keywords(self, given: Sequence[str]) -> tuple[str, ...]:

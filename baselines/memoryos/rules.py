@@ -57,7 +57,7 @@ class ShortTermRules:
 
 @dataclass(frozen=True, slots=True)
 class MidTermRules:
-    """How pages are put into segments.
+    """Settings of putting pages into segments.
 
     Attributes:
         capacity: segments.
@@ -143,7 +143,7 @@ class HeatRules:
 
 @dataclass(frozen=True, slots=True)
 class LongTermRules:
-    """What is kept of the speakers.
+    """Settings of the long-term memory of the speakers.
 
     Attributes:
         enabled: else nobody is described. Nobody is in any case where only one speaks (data that is not talk).
@@ -170,7 +170,7 @@ class LongTermRules:
 
 @dataclass(frozen=True, slots=True)
 class PromptLayout:
-    """How prompts about several pages show them, and the headings that they ask for (``memory.prompt_layout``).
+    """Layout of prompts about several pages, and the headings that they ask for (``memory.prompt_layout``).
 
     Attributes:
         page: in the prompt for the profile, with its sides ``{user}`` and ``{agent}``, its ``{date}``, or all of it as
@@ -200,7 +200,7 @@ class PromptLayout:
 
 @dataclass(frozen=True, slots=True)
 class MemoryOSSearchRules:
-    """What a question finds.
+    """Settings of the search.
 
     Attributes:
         query_keywords: the backbone names keywords of the question; without them, segments are chosen by cosine.
@@ -237,7 +237,7 @@ class MemoryOSSearchRules:
 
 @dataclass(frozen=True, slots=True)
 class MemoryOSContextRules:
-    """What the reader sees.
+    """Settings of the reader's context.
 
     Attributes:
         max_tokens: limit, counted with the backbone's tokenizer: recent pages first, then those found, the profile and

@@ -11,7 +11,7 @@ CONTEXT_TOKENS = 7600.0
 
 
 def expected_calls(config: NemoriConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """As xMemory up to the facts; or a call groups each batch, and episodes may be merged. Questions ask nothing."""
+    """Return xMemory's calls up to the facts, or one per batch and merges of episodes; none for questions."""
     episodes = sum(shape.turns) / EPISODE_TURNS
     building = settings_key(config, "search", "context", "unit_turns")
     online = config.segmentation == "online"
@@ -29,7 +29,7 @@ def expected_calls(config: NemoriConfig, shape: DataShape) -> list[ExpectedCalls
 
 
 def _batch_episode_calls(config: NemoriConfig, shape: DataShape, shared: str) -> list[ExpectedCalls]:
-    """A call for each batch for which enough messages wait, as if no session cut one; then its groups are written."""
+    """Return a call for each full batch, ignoring sessions' ends, and calls that write its groups."""
     size, least = config.batch["size"], config.batch["least"]
     if least < size:  # all messages of a conversation wait together
         batches = sum(-(-turns // size) for turns in shape.turns if turns >= least)
@@ -44,5 +44,5 @@ def _batch_episode_calls(config: NemoriConfig, shape: DataShape, shared: str) ->
 
 
 def context_tokens(config: NemoriConfig, shape: DataShape) -> float:
-    """The paper's figure, or the preset's limit."""
+    """Return the context size that the paper reports, or the preset's limit."""
     return min(CONTEXT_TOKENS, float(config.context["max_tokens"] or CONTEXT_TOKENS))

@@ -71,32 +71,32 @@ class NemoriConfig(SystemConfig):
 
     @cached_property
     def boundary_rules(self) -> BoundaryRules:
-        """Where episodes end, message by message."""
+        """Settings of the boundaries of episodes, message by message."""
         return from_settings(BoundaryRules, self.boundary, "memory.boundary")
 
     @cached_property
     def batch_rules(self) -> BatchRules:
-        """How batches are grouped."""
+        """Settings of the grouping of batches."""
         return from_settings(BatchRules, self.batch, "memory.batch")
 
     @cached_property
     def episode_rules(self) -> EpisodeRules:
-        """What an episode keeps."""
+        """Settings of what an episode keeps."""
         return from_settings(EpisodeRules, self.episode, "memory.episode")
 
     @cached_property
     def merge_rules(self) -> MergeRules:
-        """Which episodes become one."""
+        """Settings of merging episodes."""
         return from_settings(MergeRules, self.merge, "memory.merge")
 
     @cached_property
     def fact_rules(self) -> FactRules:
-        """How facts are learnt."""
+        """Settings of learning facts."""
         return from_settings(FactRules, self.facts, "memory.facts")
 
     @cached_property
     def search_rules(self) -> SearchRules:
-        """How episodes and facts are found."""
+        """Settings of the search for episodes and facts."""
         return from_settings(SearchRules, self.search, "memory.search")
 
     @cached_property
@@ -106,5 +106,5 @@ class NemoriConfig(SystemConfig):
 
     @cached_property
     def context_rules(self) -> NemoriContextRules:
-        """What the reader sees."""
+        """Settings of the reader's context."""
         return from_settings(NemoriContextRules, self.context, "memory.context")

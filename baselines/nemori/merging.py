@@ -107,7 +107,7 @@ class Merger:
         return Merged(Episode(new.episode_id, title, content, time, messages), stored.episode_id)
 
     def _time(self, stored: Episode, new: Episode, claimed: str) -> str:
-        """When a merged episode happened: as the reply says where that can be read, else the earlier time of both.
+        """Return the time of a merged episode: the reply's if it can be parsed, else the earlier of both.
 
         A time that can be read and is not believed gives way to that of the earliest message.
         """

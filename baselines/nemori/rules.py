@@ -16,7 +16,7 @@ SearchMethod = Literal["vector", "bm25", "hybrid"]
 
 @dataclass(frozen=True, slots=True)
 class BatchRules:
-    """How messages are segmented batch by batch, with one call each.
+    """Settings of segmenting messages batch by batch, with one call each.
 
     Attributes:
         size: messages of a batch.
@@ -40,7 +40,7 @@ class BatchRules:
 
 @dataclass(frozen=True, slots=True)
 class MergeRules:
-    """Whether a new episode continues a stored one.
+    """Settings of merging a new episode into a stored one.
 
     Attributes:
         scope: ``never`` merges; ``first`` looks for a partner of the first episode of each batch, ``every`` of each
@@ -67,7 +67,7 @@ class MergeRules:
 
 @dataclass(frozen=True, slots=True)
 class FactRules:
-    """How lasting facts are learnt from an episode.
+    """Settings of learning lasting facts from an episode.
 
     Attributes:
         mode: ``predict_calibrate`` predicts the episode from known facts and keeps what its messages add; ``direct``
@@ -94,7 +94,7 @@ class FactRules:
 
 @dataclass(frozen=True, slots=True)
 class SearchRules:
-    """How episodes and facts are found, each in a store of their own.
+    """Settings of the search for episodes and facts, each in a store of their own.
 
     Attributes:
         method: by cosine, by BM25 (documents without a word of the question are no hits), or both, their first
@@ -116,7 +116,7 @@ class SearchRules:
 
 @dataclass(frozen=True, slots=True)
 class NemoriContextRules:
-    """What the reader sees.
+    """Settings of the reader's context.
 
     Attributes:
         raw_first: episodes, from the first, that bring their messages.

@@ -117,7 +117,7 @@ def read_groups(found: Mapping[str, Any], count: int, counts: Counter[str]) -> l
 
 
 def _numbers(value: Any) -> list[int]:
-    """Whole numbers of a list, also those written as strings."""
+    """Return the whole numbers of a list, also those written as strings."""
     if not isinstance(value, list):
         return []
     texts = [str(item).strip() for item in value if not isinstance(item, bool)]

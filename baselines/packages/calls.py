@@ -10,7 +10,7 @@ ROLE = "chat"
 
 
 def expected_calls(config: PackageConfig, shape: DataShape) -> list[ExpectedCalls] | None:
-    """So many calls per write and per question; ``None`` where the preset does not say."""
+    """Return the preset's calls per write and per question; ``None`` where it does not state them."""
     counts = config.call_counts
     if counts is None:
         return None
@@ -25,5 +25,5 @@ def expected_calls(config: PackageConfig, shape: DataShape) -> list[ExpectedCall
 
 
 def context_tokens(config: PackageConfig, shape: DataShape) -> float:
-    """The retrieved memories, each as long as a turn."""
+    """Return the tokens of the retrieved memories, each as long as a turn."""
     return config.k * shape.turn_tokens

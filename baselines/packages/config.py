@@ -17,7 +17,7 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class CallCounts:
-    """What a package is known to ask of the backbone, for plans.
+    """Expected calls of a package, for plans.
 
     Attributes:
         per_write: calls.
@@ -37,7 +37,7 @@ class CallCounts:
 
 @dataclass(frozen=True)
 class PackageConfig(SystemConfig):
-    """Which package runs where, and how it is asked.
+    """Settings of a package's worker.
 
     Attributes:
         name: of the preset.
@@ -111,7 +111,7 @@ class PackageConfig(SystemConfig):
         return self.requirements.is_file() and is_installed(self.package, self.requirements)
 
     def interpreter_file(self) -> Path:
-        """Python that has the package.
+        """Return the Python interpreter that has the package.
 
         Raises:
             AssetError: it is not there; says how to get it.

@@ -17,7 +17,7 @@ Device = Literal["cpu", "cuda"]
 
 @dataclass(frozen=True, slots=True)
 class CompressorSettings:
-    """How passages are pruned.
+    """Settings of the pruning of passages.
 
     Attributes:
         model: folder of the classifier, under the models folder or absolute.
@@ -40,7 +40,7 @@ class CompressorSettings:
 
     @property
     def folder(self) -> Path:
-        """Where the model lies."""
+        """Folder of the model."""
         return models_dir() / self.model
 
 

@@ -27,7 +27,7 @@ class PrunedRagConfig(RagConfig):
 
     @cached_property
     def compressor_settings(self) -> CompressorSettings:
-        """How passages are pruned."""
+        """Settings of the pruning of passages."""
         return from_settings(CompressorSettings, self.compressor, "memory.compressor")
 
     def check_assets(self) -> None:

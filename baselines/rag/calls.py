@@ -9,12 +9,12 @@ HEADER_TOKENS, CHUNK_FILL = 15, 0.9
 
 
 def expected_calls(config: RagConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """Keywords of each question at most."""
+    """Return one keyword call for each question at most."""
     return [] if config.query == "question" else [keyword_calls(config, shape, prompt_of="rag")]
 
 
 def context_tokens(config: RagConfig, shape: DataShape) -> float:
-    """The retrieved passages."""
+    """Return the tokens of the retrieved passages."""
     if config.budget_tokens:
         return float(config.budget_tokens)
     passage = shape.turn_tokens if config.unit == "turn" else config.chunk_tokens * CHUNK_FILL

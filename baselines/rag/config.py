@@ -43,7 +43,7 @@ class FusionSettings:
 
 @dataclass(frozen=True)
 class RagConfig(SystemConfig):
-    """How passages are cut, found and shown.
+    """Settings of cutting, finding and showing passages.
 
     Attributes:
         name: of the preset.

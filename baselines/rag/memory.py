@@ -25,7 +25,7 @@ class PreparedTurns:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """What is searched by. ``fallback`` says that the keyword reply was unusable and the question was used."""
+    """Search input. ``fallback`` says that the keyword reply was unusable and the question was used."""
 
     text: str
     fallback: bool = False

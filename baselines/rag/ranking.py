@@ -64,7 +64,7 @@ class PassageIndex:
         return fuse([list(by_vector), by_words], cosines, weights, k=fusion.k, depth=fusion.depth)
 
     def state(self) -> dict[str, Any]:
-        """Snapshot of the vectors; words follow from the passages."""
+        """Return the snapshot of the vectors; words follow from the passages."""
         return {"dense": self._dense.state()} if self._dense is not None else {}
 
     def load_state(self, state: dict[str, Any], passages: Sequence[Passage]) -> None:

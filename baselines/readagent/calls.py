@@ -18,7 +18,7 @@ WORDS_PER_TOKEN, GIST_SHARE, HEADER_TOKENS = 0.77, 0.25, 18
 
 
 def expected_calls(config: ReadAgentConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """Each page is cut and shortened once; a question is a look-up, or one more than the pages that it opens."""
+    """Return a cut and a gist for each page; for a question one look-up, or one more than the opened pages."""
     prompts, roles, gist = "baselines/readagent/prompts", config.roles, _gist_tokens(config)
     pages, cuts = _pages(config, shape)
     key = settings_key(config, "lookup", "context")
@@ -40,7 +40,7 @@ def expected_calls(config: ReadAgentConfig, shape: DataShape) -> list[ExpectedCa
 
 
 def context_tokens(config: ReadAgentConfig, shape: DataShape) -> float:
-    """All gists, some of them replaced by their pages."""
+    """Return the tokens of all gists, some replaced by their pages."""
     per_conversation = _pages(config, shape)[0] / max(len(shape.turns), 1)
     page = sum(shape.turns) * shape.turn_tokens / max(_pages(config, shape)[0], 1)
     mode = config.lookup["mode"]
@@ -50,7 +50,7 @@ def context_tokens(config: ReadAgentConfig, shape: DataShape) -> float:
 
 
 def _pages(config: ReadAgentConfig, shape: DataShape) -> tuple[int, int]:
-    """Pages, and calls that cut them, when a break falls into the middle of the marks."""
+    """Return the number of pages and of calls that cut them, for breaks in the middle of the marks."""
     rules = config.pages
     pages = cuts = 0
     for turns in shape.sessions if rules["respect_sessions"] else shape.turns:

@@ -47,7 +47,7 @@ class ReadAgentMemory(BaseMemory):
         self._counts: Counter[str] = Counter()
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """Cut where a page ends in any case: between sessions, or nowhere."""
+        """Cut the stream where pages always end: between sessions, or nowhere."""
         turns = conversation.turns
         if not self._rules.pages.respect_sessions:
             return [_unit(turns)] if turns else []
@@ -147,5 +147,5 @@ def _unit(turns: Sequence[Turn]) -> Unit:
 
 
 def _compression(short: int, long: int) -> float | None:
-    """Share of the text that is gone."""
+    """Return the share of the text that gists left out."""
     return round(1 - short / long, 6) if long else None

@@ -14,7 +14,7 @@ _SENTENCE_END = re.compile(SENTENCE_END)
 
 @dataclass(frozen=True, slots=True)
 class TranscriptParagraph:
-    """What is never cut. ``words``: see :func:`memsys.scripts.count_words`."""
+    """Smallest part of a text. ``words``: see :func:`memsys.scripts.count_words`."""
 
     text: str
     turn_id: str

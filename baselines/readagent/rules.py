@@ -11,7 +11,7 @@ Mode = Literal["parallel", "sequential"]
 
 @dataclass(frozen=True, slots=True)
 class PageRules:
-    """Where a page may end; sizes are in words between white space.
+    """Settings of the ends of pages; sizes are in words between white space.
 
     Attributes:
         max_words: a chunk takes paragraphs until it has these words; the page ends at one of its marks.
@@ -40,7 +40,7 @@ class PageRules:
 
 @dataclass(frozen=True, slots=True)
 class GistRules:
-    """What a gist must be.
+    """Requirements of a gist.
 
     Attributes:
         keep_facts: the prompt asks for names, dates and numbers to be kept.
@@ -62,7 +62,7 @@ class GistRules:
 
 @dataclass(frozen=True, slots=True)
 class LookupRules:
-    """How pages are chosen to be read again.
+    """Settings of the pages chosen to be read again.
 
     Attributes:
         mode: ``parallel`` names all pages in one call; ``sequential`` one page per call, seeing those opened before.
@@ -86,7 +86,7 @@ class LookupRules:
 
 @dataclass(frozen=True, slots=True)
 class GistContextRules:
-    """What the reader sees.
+    """Settings of the reader's context.
 
     Attributes:
         page_tags: pages and gists keep their numbers.

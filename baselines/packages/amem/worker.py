@@ -71,7 +71,7 @@ class Worker:
         return list(hits.values())
 
     def _links(self, note):
-        """Ids of a note's links that name a note; a model may name anything."""
+        """Return the ids of a note's links that name a note; a model may name anything."""
         links = note.get("links") or []
         return [link for link in links if link in self._ids] if self._settings["linked"] else []
 
@@ -81,13 +81,13 @@ class Worker:
         return {"memory_id": name, "text": text, "score": score, "date": _text(note.get("timestamp"))}
 
     def export(self):
-        """All notes."""
+        """Return all notes."""
         notes = [(name, self._system.retriever.get_by_id(name)) for name in self._ids]
         return [{"memory_id": name, "text": _text(note["content"]), "metadata": note} for name, note in notes]
 
 
 def _text(value):
-    """A field of a note as text; the store reads what looks like a number or a list as one."""
+    """Return a note's field as text; the store parses what looks like a number or a list."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return json.dumps(value) if isinstance(value, dict) else str(value or "")
@@ -102,7 +102,7 @@ def _leave_out(name, *members):
 
 
 def _embedding_function(embedder):
-    """The run's embedder in the place of sentence-transformers."""
+    """Return the run's embedder in place of sentence-transformers."""
     from chromadb import EmbeddingFunction
     from openai import OpenAI
 

@@ -35,7 +35,7 @@ class _Encoder:
     embedder: EndpointEmbedder
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        """Nothing to load."""
+        """Do nothing: there is no model to load."""
 
     def encode(self, texts: Sequence[str], **named: Any) -> Any:
         import numpy as np
@@ -69,18 +69,18 @@ class Worker(ReleasedWorker):
         return []
 
     def finish(self) -> list[dict[str, str]]:
-        """What CLAG's driver does once a conversation has been added; A-Mem's does nothing."""
+        """Run the final step of CLAG's driver after a conversation; A-Mem's has none."""
         if _has_clusters(self._system):
             self._system.initialize_clusters_if_needed()
             self._system.consolidate_memories()
         return []
 
     def export(self) -> list[dict[str, str]]:
-        """Notes in the order they were added."""
+        """Return the notes in the order they were added."""
         return [{"memory_id": note.id, "text": note.content} for note in self._system.memories.values()]
 
     def store(self) -> dict[str, Any]:
-        """Notes and clusters in the form that parity runs compare; notes are named by their place."""
+        """Return the notes and clusters in the form that parity runs compare; notes are named by their place."""
         places = {note_id: place for place, note_id in enumerate(self._system.memories)}
         found: dict[str, Any] = {"notes": [_note(note) for note in self._system.memories.values()]}
         if _has_clusters(self._system):
@@ -95,7 +95,7 @@ class Worker(ReleasedWorker):
 
 
 def _read_json(raw: Any) -> Any:
-    """An answer as the plain drivers read it: the raw reply, whatever fails."""
+    """Return an answer as the plain drivers read it: the raw reply if parsing fails."""
     try:
         return json.loads(raw)["answer"]
     except (ValueError, TypeError, LookupError):

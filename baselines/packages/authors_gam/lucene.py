@@ -1,4 +1,4 @@
-"""Stands for Pyserini in the worker of GAM's released code: Lucene's words, stems, lengths and scores, from scratch.
+"""Replacement of Pyserini in the worker of GAM's released code: Lucene's words, stems, lengths and scores.
 
 Written apart from :mod:`baselines.gam.lucene`, which it is compared with. Nothing but the standard library.
 """
@@ -26,7 +26,7 @@ _BETWEEN_LETTERS, _BETWEEN_DIGITS = ":.·'‘’", ".,;'‘’"
 
 
 def run(command: list[str], **named: Any) -> None:
-    """Stand for ``subprocess.run`` where it makes an index: keep the documents in its folder."""
+    """Replace ``subprocess.run`` for indexing: keep the documents in the index's folder."""
     given = dict(pairwise(command))
     text = Path(given["--input"], DOCUMENTS).read_text(encoding="utf-8")
     Path(given["--index"], DOCUMENTS).write_text(text, encoding="utf-8")
@@ -46,7 +46,7 @@ class LuceneSearcher:
         self._kept = [byte_length(length) for length in lengths]
 
     def search(self, query: str, k: int) -> list[Any]:
-        """The best documents that hold a word of the query; equal scores are in the order of their names."""
+        """Return the best documents that contain a word of the query, ties in the order of their names."""
         sought = Counter(analysed(query))
         found = [
             (round(score, 6), name, score)
@@ -70,7 +70,7 @@ class LuceneSearcher:
 
 
 def byte_length(length: int) -> int:
-    """``SmallFloat.byte4ToInt(SmallFloat.intToByte4(length))``: above 24 four binary digits are kept."""
+    """Return ``SmallFloat.byte4ToInt(SmallFloat.intToByte4(length))``, which keeps four bits above 24."""
     if length < 24:
         return length
     rest, shift = length - 24, 0
@@ -80,7 +80,7 @@ def byte_length(length: int) -> int:
 
 
 def analysed(text: str) -> list[str]:
-    """Anserini's ``DefaultEnglishAnalyzer``."""
+    """Analyse a text as Anserini's ``DefaultEnglishAnalyzer``."""
     found = []
     for token in tokens(text):
         word = token[:-2] if token[-2:] in ("'s", "’s", "'S", "’S") else token
@@ -91,7 +91,7 @@ def analysed(text: str) -> list[str]:
 
 
 def tokens(text: str) -> list[str]:
-    """Words by Unicode's rules, as far as LoCoMo's English needs them."""
+    """Return the words by Unicode's rules, as far as LoCoMo's English needs them."""
     found: list[str] = []
     end = -1  # where the last word ends
     for match in re.finditer(r"\w+", text):
@@ -129,7 +129,7 @@ _STEP_4 = (
 
 @cache
 def stemmed(word: str) -> str:
-    """The stem of a word in small letters."""
+    """Return the stem of a word in small letters."""
     if len(word) <= 2:
         return word
     word = _plural(word)
@@ -141,7 +141,7 @@ def stemmed(word: str) -> str:
 
 
 def _shape(word: str) -> str:
-    """``v`` and ``c`` for each letter."""
+    """Return ``v`` and ``c`` for each letter."""
     shape = ""
     for place, letter in enumerate(word):
         vowel = letter in "aeiou" or (letter == "y" and place > 0 and shape[-1] == "c")
@@ -162,7 +162,7 @@ def _doubled(word: str) -> bool:
 
 
 def _short(word: str) -> bool:
-    """Consonant, vowel, consonant, of which the last is none of w, x, y."""
+    """Return whether a word ends in consonant, vowel, consonant, the last not w, x or y."""
     return len(word) > 2 and _shape(word)[-3:] == "cvc" and word[-1] not in "wxy"
 
 
@@ -194,7 +194,7 @@ def _mended(stem: str) -> str:
 
 
 def _replaced(word: str, endings: tuple[tuple[str, str], ...]) -> str:
-    """The word with its longest ending of these replaced, where enough letters precede it."""
+    """Replace the longest of these endings of a word, where enough letters precede it."""
     for ending, other in sorted(endings, key=lambda pair: -len(pair[0])):
         if word.endswith(ending):
             stem = word[: len(word) - len(ending)]

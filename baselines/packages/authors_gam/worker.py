@@ -66,7 +66,7 @@ class Worker(ConversationWorker):
         }
 
     def conversation(self) -> dict[str, Any]:
-        """The turns in the shape of LoCoMo's file, with their ids."""
+        """Return the turns in the shape of LoCoMo's file, with their ids."""
         found: dict[str, Any] = {}
         for turn in self._turns:
             session = turn["session"]
@@ -81,11 +81,11 @@ class Worker(ConversationWorker):
         return []
 
     def export(self) -> list[dict[str, str]]:
-        """Pages in the order they were stored."""
+        """Return the pages in the order they were stored."""
         return [{"memory_id": str(place), "text": page.content} for place, page in enumerate(self._pages())]
 
     def store(self) -> dict[str, Any]:
-        """Pages in the form that parity runs compare."""
+        """Return the pages in the form that parity runs compare."""
         return {
             "pages": [
                 {"text": page.content, "abstract": page.header.removeprefix(_HEADER).strip()} for page in self._pages()
@@ -105,7 +105,7 @@ class Worker(ConversationWorker):
         return {"prediction": result["summary_answer"], "context": result["research_summary"]}
 
     def _process(self, questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Their script over the conversation; it finds what it wrote before."""
+        """Run the authors' script over the conversation; it finds the files that it wrote before."""
         sample = {"sample_id": SAMPLE, "conversation": self.conversation(), "qa": questions}
         return list(self._script.process_sample(sample, PLACE, str(self._folder), **self._access))
 
@@ -126,12 +126,12 @@ def _replace_packages(k1: float, b: float) -> None:
 
 
 def _indexing() -> Any:
-    """Stands for the module ``subprocess``: what makes an index runs here."""
+    """Return a replacement of the module ``subprocess`` that indexes in this process."""
     return types.SimpleNamespace(run=sys.modules["lucene"].run, CalledProcessError=OSError)
 
 
 def _normalise(rows: Any) -> None:
-    """FAISS's: each row gets the length 1, in place; one of zeros stays."""
+    """Normalise each row to length 1 in place, as FAISS does; rows of zeros stay."""
     import numpy as np
 
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)

@@ -38,7 +38,7 @@ SAMPLE = "sample"
 
 
 class _Tokenizer:
-    """Stands for all tokenizers: a word is a token, as on our side of the comparison."""
+    """Replacement of all tokenizers: a word is a token, as on our side of the comparison."""
 
     def encode(self, text: str) -> list[str]:
         return text.split()
@@ -52,7 +52,7 @@ class _Point(types.SimpleNamespace):
 
 
 class _Client:
-    """Stands for ``QdrantClient``: points in the order they came, found by exact cosine; one store per path."""
+    """Replacement of ``QdrantClient``: points in the order of addition, exact cosine search; one store per path."""
 
     stores: ClassVar[dict[str, dict[Any, _Point]]] = {}
 
@@ -64,7 +64,7 @@ class _Client:
         return types.SimpleNamespace(collections=[])
 
     def create_collection(self, **named: Any) -> None:
-        """There is one."""
+        """Do nothing: the one collection exists."""
 
     def upsert(self, points: list[Any], **named: Any) -> None:
         self._points.update({point.id: _Point(**vars(point)) for point in points})
@@ -91,7 +91,7 @@ class _Client:
 
 
 def _passes(payload: dict[str, Any], wanted: Any) -> bool:
-    """Whether a memory is not later than a filter says, which is the only kind of filter that runs here."""
+    """Return whether a memory is not later than the filter's time, the only kind of filter used here."""
     return all(payload[one.key] <= one.range.lte for one in (wanted.must if wanted else ()))
 
 
@@ -136,11 +136,11 @@ class Worker(ConversationWorker):
         return []
 
     def export(self) -> list[dict[str, str]]:
-        """Memories in the order they were added."""
+        """Return memories in the order they were added."""
         return [{"memory_id": str(one["id"]), "text": one["payload"]["memory"]} for one in self._entries()]
 
     def store(self) -> dict[str, Any]:
-        """Memories by their texts, in the form that parity runs compare."""
+        """Return memories by their texts, in the form that parity runs compare."""
         facts: dict[str, Any] = {}
         for payload in sorted((one["payload"] for one in self._entries()), key=_place):
             name, number = payload["memory"].replace(".", " "), 1
@@ -178,7 +178,7 @@ class Worker(ConversationWorker):
 
 
 def _place(payload: dict[str, Any]) -> tuple[Any, ...]:
-    """Order of memories of the same text."""
+    """Return the sort key of memories of the same text."""
     return payload["memory"], payload["time_stamp"], payload["speaker_name"], payload["topic_id"]
 
 
@@ -187,7 +187,7 @@ def _replace_packages(embedder: EndpointEmbedder, positions: int) -> None:
 
     class Sentences:
         def __init__(self, *given: Any, **named: Any) -> None:
-            """There is nothing to load."""
+            """Do nothing: there is no model to load."""
 
         def encode(self, text: str, **named: Any) -> Any:
             import numpy as np
@@ -200,7 +200,7 @@ def _replace_packages(embedder: EndpointEmbedder, positions: int) -> None:
         model = types.SimpleNamespace(config=types.SimpleNamespace(max_position_embeddings=positions))
 
         def __init__(self, **named: Any) -> None:
-            """There is nothing to load."""
+            """Do nothing: there is no model to load."""
 
         def compress_prompt(self, context: list[str], **named: Any) -> dict[str, str]:
             return {"compressed_prompt": context[0]}
@@ -225,7 +225,7 @@ def _replace_packages(embedder: EndpointEmbedder, positions: int) -> None:
 
 
 def _settled(base: type, settings: dict[str, Any]) -> type:
-    """Their memory with the comparison's settings in the place of its constants, and one thread."""
+    """Return the authors' memory with the comparison's settings as its constants, and one thread."""
 
     class Settled(base):
         def __init__(self, config: Any) -> None:

@@ -18,7 +18,7 @@ class Worker(_SAGE.Worker):  # type: ignore[misc, name-defined]
     gated = False
 
     def _points(self) -> list[tuple[str, Any]]:
-        """Memories of each speaker, in the order they were added."""
+        """Return the memories of each speaker, in the order they were added."""
         (points,) = _SAGE._Client.stores.values()
         return [
             (speaker, point)
@@ -28,7 +28,7 @@ class Worker(_SAGE.Worker):  # type: ignore[misc, name-defined]
         ]
 
     def store(self) -> dict[str, Any]:
-        """Memories in the form that parity runs compare."""
+        """Return memories in the form that parity runs compare."""
         return {
             "memories": [
                 {"owner": speaker, "text": point.payload["data"], "timestamp": point.payload["timestamp"]}

@@ -41,7 +41,7 @@ _COUNTS = re.compile(r"^(\d+) (?:previous messages|total memories) ", re.MULTILI
 
 
 class Box(dict):  # type: ignore[type-arg]
-    """Stands for the package's: an object whose values are attributes too."""
+    """Replacement of the package's class: an object whose values are attributes too."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         super().__init__({key: _boxed(value) for key, value in given.items()})
@@ -62,7 +62,7 @@ def _boxed(value: Any) -> Any:
 
 
 def line(message: Any) -> str:
-    """A message as prompts of this run show it."""
+    """Return a message as prompts of this run show it."""
     if isinstance(message, str):
         return message
     if message["role"] != "assistant":
@@ -87,7 +87,7 @@ class Endpoint:
         self._counted: dict[str, int] = {}
 
     def count(self, messages: Sequence[Any]) -> int:
-        """Tokens of messages."""
+        """Return the tokens of messages."""
         return sum(self._tokens(line(message)) for message in messages)
 
     def _tokens(self, text: str) -> int:
@@ -97,7 +97,7 @@ class Endpoint:
         return self._counted[text]
 
     def post(self, url: str, headers: Any = None, json: Any = None) -> Any:
-        """Stands for ``requests.post``, which the release sends its messages with."""
+        """Replace ``requests.post``, by which the release sends its messages."""
         system, *told = json["messages"]
         asked = self.count(told)
         if json.get("functions") is None:
@@ -117,13 +117,13 @@ class Endpoint:
             return json.load(reply)
 
     def encode(self, text: str) -> list[int]:
-        """Stands for tiktoken's encoding: of messages as Python writes them, as many tokens as they count here."""
+        """Replace tiktoken's encoding: return as many tokens as the messages, in Python notation, count here."""
         written = ast.literal_eval(text)
         return [0] * self.count(written if isinstance(written, list) else [written])
 
 
 def said(text: str) -> dict[str, Any]:
-    """The message of a reply: a call of a function where it is an object, and a thought where it is none."""
+    """Return a reply as a message: a function call if it is an object, else a thought."""
     try:
         given = json.loads(text)
         call = {"name": given["function"], "arguments": json.dumps(given["args"])}
@@ -133,14 +133,14 @@ def said(text: str) -> dict[str, Any]:
 
 
 def _listed(text: str) -> list[Any]:
-    """The messages that the release sums up, which it writes as Python does."""
+    """Return the messages that the release summarises, parsed from their Python notation."""
     found = ast.literal_eval(text)
     assert isinstance(found, list)
     return found
 
 
 class HTTPError(OSError):
-    """Stands for the package's: a request was refused."""
+    """Replacement of the package's error: a request was refused."""
 
     def __init__(self, response: "Answered") -> None:
         super().__init__("the server refused a request")
@@ -148,7 +148,7 @@ class HTTPError(OSError):
 
 
 class Answered:
-    """Stands for the package's response."""
+    """Replacement of the package's response."""
 
     headers: Mapping[str, str] = types.MappingProxyType({"Content-Type": "application/json"})
 
@@ -156,7 +156,7 @@ class Answered:
         self._body, self.status_code = body, status
 
     def json(self) -> Any:
-        """The body."""
+        """Return the body."""
         return self._body
 
     def raise_for_status(self) -> None:
@@ -166,7 +166,7 @@ class Answered:
 
 
 class Notes:
-    """Stands for the release's storage on LlamaIndex: passages, found by cosine."""
+    """Replacement of the release's storage on LlamaIndex: passages, found by cosine."""
 
     def __init__(self, **given: Any) -> None:
         self.passages: list[Any] = []
@@ -176,7 +176,7 @@ class Notes:
         self.passages += passages
 
     def query(self, query: str, query_vec: Sequence[float], top_k: int) -> list[Any]:
-        """The passages nearest to a query, the older of equally near ones first."""
+        """Return the passages nearest to a query, the older of equally near ones first."""
         import numpy as np
 
         if not self.passages:
@@ -186,7 +186,7 @@ class Notes:
         return [self.passages[place] for place in places]
 
     def size(self) -> int:
-        """How many there are."""
+        """Return the number of passages."""
         return len(self.passages)
 
 
@@ -202,13 +202,13 @@ class _Embedding:
 
 
 class Interface:
-    """What the agent shows: its messages are kept, all else is not looked at."""
+    """Replacement of the agent's interface: its messages are kept, all else is ignored."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []
 
     def assistant_message(self, text: str) -> None:
-        """The agent says something."""
+        """Keep a message of the agent."""
         self.messages.append(text)
 
     def _unseen(self, text: Any) -> None:
@@ -218,18 +218,18 @@ class Interface:
 
 
 class _Clock:
-    """Stands for ``datetime`` in the release: it is the time of the session."""
+    """Replacement of ``datetime`` in the release: returns the time of the session."""
 
     moment = datetime(1, 1, 1, tzinfo=UTC)
 
     @classmethod
     def now(cls) -> datetime:
-        """The time, without the zone that the release would write behind it."""
+        """Return the time, without the zone that the release would write behind it."""
         return cls.moment.replace(tzinfo=None)
 
 
 def _moment(date: str) -> datetime:
-    """The time of a session; the earliest there is where it cannot be read."""
+    """Return the time of a session; the minimum where it cannot be parsed."""
     try:
         return datetime.strptime(date, _TIME).replace(tzinfo=UTC)
     except ValueError:
@@ -308,14 +308,14 @@ class Worker(ConversationWorker):
                 return
 
     def export(self) -> list[dict[str, str]]:
-        """Notes in the order they were written."""
+        """Return the notes in the order they were written."""
         return [{"memory_id": str(place), "text": text} for place, text in enumerate(self._notes())]
 
     def _notes(self) -> list[str]:
         return [passage.text for passage in self._agent.persistence_manager.archival_memory.storage.passages]
 
     def store(self) -> dict[str, Any]:
-        """The agent's memory in the form that parity runs compare."""
+        """Return the agent's memory in the form that parity runs compare."""
         agent = self._agent
         kept = [one["message"] for one in agent.persistence_manager.all_messages]
         messages, notes = map(int, _COUNTS.findall(agent.messages[0]["content"]))
@@ -360,12 +360,12 @@ def _replace_packages(endpoint: Endpoint, embedding: _Embedding) -> None:
 
 class _Parser:
     def get_nodes_from_documents(self, documents: Sequence[Any]) -> Sequence[Any]:
-        """A note is one passage."""
+        """Return each note as one passage."""
         return documents
 
 
 def documented(text: str) -> Any:
-    """What a docstring says: its first line, and a line for each argument."""
+    """Parse a docstring into its first line and a line for each argument."""
     lines = [one.strip() for one in text.strip().splitlines()]
     found = re.findall(r"^(\w+) \([^)]*\): (.*)$", "\n".join(lines), flags=re.MULTILINE)
     params = [types.SimpleNamespace(arg_name=name, description=told) for name, told in found]

@@ -44,7 +44,7 @@ class Worker(ConversationWorker):
         return []
 
     def _history(self) -> dict[str, list[dict[str, str]]]:
-        """Pairs of each day; turns of one speaker in a row belong together."""
+        """Return the pairs of each day; consecutive turns of one speaker are joined."""
         days: dict[str, list[dict[str, str]]] = {}
         spoke = ""
         for turn in self._turns:
@@ -57,11 +57,11 @@ class Worker(ConversationWorker):
         return days
 
     def export(self) -> list[dict[str, str]]:
-        """Summaries in the order of their days."""
+        """Return the summaries in the order of their days."""
         return [{"memory_id": date, "text": one["content"]} for date, one in self._memory["summary"].items()]
 
     def store(self) -> dict[str, Any]:
-        """Summaries, descriptions and the portrait in the form that parity runs compare."""
+        """Return the summaries, descriptions and the portrait in the form that parity runs compare."""
         described = self._memory["personality"]
         return {
             "days": [

@@ -70,7 +70,7 @@ class Worker(ConversationWorker):
         return []
 
     def export(self) -> list[dict[str, str]]:
-        """Pages in the order they were stored."""
+        """Return the pages in the order they were stored."""
         return [
             {"memory_id": page["page_id"], "text": f"{page['user_input']}\n{page['agent_response']}"}
             for page in self._pages()
@@ -101,7 +101,7 @@ class Worker(ConversationWorker):
         return list(self._kept["MidTermMemory"].sessions.values())
 
     def _pages(self) -> list[dict[str, Any]]:
-        """Each page once, in the order of their ids, which are counted."""
+        """Return each page once, in the order of their numbered ids."""
         found = {page["page_id"]: page for segment in self._segments() for page in segment["details"]}
         return [found[name] for name in sorted(found)]
 
@@ -136,7 +136,7 @@ def _fact(fact: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keeping(base: type, kept: dict[str, Any]) -> type:
-    """A class of theirs, of which the last object made is kept, and which saves no files."""
+    """Return the authors' class with its last instance kept and without saving to files."""
 
     class Keeping(base):
         def __init__(self, *given: Any, **named: Any) -> None:
@@ -144,17 +144,17 @@ def _keeping(base: type, kept: dict[str, Any]) -> type:
             kept[base.__name__] = self
 
         def save(self) -> None:
-            """Nothing reads what was saved."""
+            """Do nothing: saved files would not be read."""
 
     return Keeping
 
 
 def _replace_packages(embedder: EndpointEmbedder) -> None:
     class SentenceTransformer:
-        """Stands for the model: asks the endpoint."""
+        """Replacement of the embedder's class, which asks the endpoint."""
 
         def __init__(self, name: str) -> None:
-            """One embedder for every name."""
+            """Accept any model's name: there is one embedder."""
 
         def encode(self, texts: list[str], convert_to_numpy: bool) -> Any:
             import numpy as np
@@ -168,7 +168,7 @@ def _replace_packages(embedder: EndpointEmbedder) -> None:
 
 
 def _replace_client_and_clock(utils: Any) -> None:
-    """Before other modules of theirs import the names."""
+    """Replace client and clock before the authors' other modules import the names."""
     from openai import OpenAI
 
     set_attribute(utils, "gpt_client", OpenAI())

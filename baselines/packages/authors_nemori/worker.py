@@ -66,11 +66,11 @@ class Worker(ConversationWorker):
         return []
 
     def export(self) -> list[dict[str, str]]:
-        """Facts in the order they were stored."""
+        """Return the facts in the order they were stored."""
         return [{"memory_id": fact.memory_id, "text": fact.content} for fact in self._facts()]
 
     def _facts(self) -> list[Any]:
-        """Facts in the order that their vectors were added; their files have the newest first."""
+        """Return the facts in the order that their vectors were added; their files have the newest first."""
         collections = _XMEMORY._Chroma.stores[self._config.chroma_persist_directory].values()
         order = {name: place for one in collections for place, name in enumerate(one._rows)}
         facts = self._memory._memory_system._semantic_repository.list_by_user(self._user)
@@ -80,7 +80,7 @@ class Worker(ConversationWorker):
         return self._memory._memory_system._episode_repository.list_by_user(self._user)
 
     def store(self) -> dict[str, Any]:
-        """Episodes and facts in the form that parity runs compare."""
+        """Return the episodes and facts in the form that parity runs compare."""
         episodes = self._episodes()
         places = {episode.episode_id: place for place, episode in enumerate(episodes)}
         return {
@@ -112,7 +112,7 @@ class Worker(ConversationWorker):
 
 
 def _settled(base: type) -> type:
-    """Their memory; its wait for facts ends when the last are noted."""
+    """Return the authors' memory; its wait for facts ends when the last are stored."""
 
     class Settled(base):
         def wait_for_semantic(self, user_id: str, timeout: float = 30.0) -> bool:

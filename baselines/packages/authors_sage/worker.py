@@ -34,7 +34,7 @@ PLACE = 0
 
 
 class _Client:
-    """Stands for ``QdrantClient``: points in the order they came, found by exact cosine; one store per path."""
+    """Replacement of ``QdrantClient``: points in the order of addition, exact cosine search; one store per path."""
 
     stores: ClassVar[dict[str, dict[Any, Any]]] = {}
 
@@ -45,7 +45,7 @@ class _Client:
         return types.SimpleNamespace(collections=[])
 
     def create_collection(self, **named: Any) -> None:
-        """There is one."""
+        """Do nothing: the one collection exists."""
 
     def upsert(self, points: list[Any], **named: Any) -> None:
         for point in points:
@@ -118,11 +118,11 @@ class Worker(ConversationWorker):
         return []
 
     def export(self) -> list[dict[str, str]]:
-        """Memories in the order they were added, speaker by speaker."""
+        """Return memories in the order of addition, speaker by speaker."""
         return [{"memory_id": point.id, "text": point.payload["data"]} for _, point in self._points()]
 
     def store(self) -> dict[str, Any]:
-        """Memories and scopes in the form that parity runs compare."""
+        """Return memories and scopes in the form that parity runs compare."""
         memories = [
             {"owner": speaker, "text": point.payload["data"], "timestamp": point.payload["timestamp"]}
             for speaker, point in self._points()

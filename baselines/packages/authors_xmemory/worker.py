@@ -29,7 +29,7 @@ PLACE = 0
 
 
 class _Collection:
-    """Stands for a collection of Chroma: found by squared distance, its default."""
+    """Replacement of a Chroma collection: search by squared distance, its default."""
 
     def __init__(self) -> None:
         self._rows: dict[str, tuple[Any, str, dict[str, Any]]] = {}
@@ -62,7 +62,7 @@ class _Collection:
 
 
 class _Chroma:
-    """Stands for ``chromadb.PersistentClient``; one store per path."""
+    """Replacement of ``chromadb.PersistentClient``; one store per path."""
 
     stores: ClassVar[dict[str, dict[str, _Collection]]] = {}
 
@@ -119,11 +119,11 @@ class Worker(ConversationWorker):
         return []
 
     def export(self) -> list[dict[str, str]]:
-        """Facts in the order they were stored."""
+        """Return the facts in the order they were stored."""
         return [{"memory_id": name, "text": fact["content"]} for name, fact in self._hierarchy()["semantics"].items()]
 
     def store(self) -> dict[str, Any]:
-        """Episodes, facts and themes in the form that parity runs compare."""
+        """Return the episodes, facts and themes in the form that parity runs compare."""
         kept = self._hierarchy()
         facts = {name: place for place, name in enumerate(kept["semantics"])}
         episodes = {name: place for place, name in enumerate(kept["episodes"])}
@@ -146,7 +146,7 @@ class Worker(ConversationWorker):
         }
 
     def _hierarchy(self) -> dict[str, Any]:
-        """What their searcher reads of the files."""
+        """Return the hierarchy that the authors' searcher reads from files."""
         return self._opened()._load_hierarchy(self._user)
 
     def _opened(self) -> Any:
@@ -191,7 +191,7 @@ def _episode(episode: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cosine_similarity(ones: Any, others: Any) -> Any:
-    """Cosines (n, m) of rows (n, d) and (m, d)."""
+    """Return the cosines (n, m) of rows (n, d) and (m, d)."""
     import numpy as np
 
     units = [rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12) for rows in (ones, others)]
@@ -212,7 +212,7 @@ def _replace_packages() -> None:
 
 
 def _settled(base: type) -> type:
-    """Their memory; its wait for facts ends when the last are noted, and it makes no graph of all levels."""
+    """Return the authors' memory; its wait for facts ends when the last are stored, and it draws no graph."""
 
     class Settled(base):
         def wait_for_semantic(self, user_id: str, timeout: float = 30.0) -> bool:
@@ -227,7 +227,7 @@ def _settled(base: type) -> type:
 
 
 def _client_class(base: type) -> type:
-    """Their client of a model in this process, made to ask the endpoint; its reading of replies stays."""
+    """Return the authors' client class of a local model, changed to ask the endpoint; its parsing of replies stays."""
     from openai import OpenAI
 
     class Client(base):

@@ -90,7 +90,7 @@ class Worker:
         )
 
     async def _changes(self, uuids, episode):
-        """Edges that are new, and those that now name the episode as well; an edge that ended does not.
+        """Return the new edges and those that now name the episode as well, without edges that ended.
 
         An edge that the database did not keep, one between nodes that it does not have, is not a memory.
         """
@@ -120,14 +120,14 @@ class Worker:
         ]
 
     def _range(self, edge):
-        """The time in which a fact holds."""
+        """Return the time in which a fact holds."""
         first, last = (moment.date().isoformat() if moment else None for moment in (edge.valid_at, edge.invalid_at))
         return self._settings["date_range"].format(
             valid_at=first or self._settings["unknown"], invalid_at=last or self._settings["present"]
         )
 
     def export(self):
-        """All edges, in the order in which they were made."""
+        """Return all edges in the order in which they were made."""
         return self._loop.run_until_complete(self._export())
 
     async def _export(self):
@@ -168,7 +168,7 @@ def _start_server(folder):
 
 
 async def _open(opening):
-    """A ``Graphiti`` over an empty graph whose indexes are ready."""
+    """Open a ``Graphiti`` over an empty graph whose indexes are ready."""
     from falkordb.asyncio import FalkorDB
     from graphiti_core import Graphiti
     from graphiti_core.driver.falkordb_driver import FalkorDriver
@@ -203,7 +203,7 @@ async def _wait_for_indexes(driver):
 
 
 def _clients(opening):
-    """Backbone, embedder and reranker, all of the run. The package's waits between tries are left out."""
+    """Return clients of the run's backbone, embedder and reranker, without the package's waits between attempts."""
     from graphiti_core.cross_encoder.openai_reranker_client import OpenAIRerankerClient
     from graphiti_core.embedder.openai import OpenAIEmbedder, OpenAIEmbedderConfig
     from graphiti_core.llm_client.client import LLMClient

@@ -52,7 +52,7 @@ class Worker:
         return form.format(date=turn["date"], line=turn["line"])
 
     def _stored(self):
-        """Values by key, in the order in which they came."""
+        """Return values by key, in the order in which they came."""
         return {item.key: item.value for item in self._store.search(NAMESPACE, limit=1_000_000)}
 
     def retrieve(self, query, k):
@@ -63,20 +63,20 @@ class Worker:
         return [{"memory_id": item.key, "text": _text(item.value), "score": item.score, "date": ""} for item in found]
 
     def export(self):
-        """All memories."""
+        """Return all memories."""
         return [
             {"memory_id": key, "text": _text(value), "kind": value["kind"]} for key, value in self._stored().items()
         ]
 
 
 def _text(value):
-    """The content of a memory; that of LangMem's own schema is one text."""
+    """Return the content of a memory; that of LangMem's own schema is one text."""
     content = value["content"]
     return content["content"] if set(content) == {"content"} else json.dumps(content, ensure_ascii=False)
 
 
 async def _open(opening):
-    """The store and the manager; both ask the run's backbone and embedder."""
+    """Open the store and the manager, which use the run's backbone and embedder."""
     from langchain_core.embeddings import Embeddings
     from langchain_openai import ChatOpenAI, OpenAIEmbeddings
     from langgraph.store.memory import InMemoryStore

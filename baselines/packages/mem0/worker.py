@@ -102,7 +102,7 @@ class Worker:
         return self._memory.search(query, user_id=user, limit=k, threshold=self._settings["threshold"])["results"]
 
     def export(self):
-        """All memories of all users."""
+        """Return all memories of all users."""
         return [
             {"memory_id": one["id"], "text": one["memory"], "user": user, "metadata": one.get("metadata")}
             for user in self._users

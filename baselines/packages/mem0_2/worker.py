@@ -28,7 +28,7 @@ class Worker(mem0_1.Worker):
     """One ``mem0.Memory``; what mem0ai 2 calls otherwise than 1.0.11 stands here."""
 
     def _state_date(self, today):
-        """State a fixed date in the prompt."""
+        """Put a fixed date into the prompt."""
         from mem0.memory import main
 
         main.generate_additive_extraction_prompt = partial(main.generate_additive_extraction_prompt, current_date=today)
