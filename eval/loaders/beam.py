@@ -169,7 +169,7 @@ def _check_ids(top: JsonNode, turns: Sequence[Turn]) -> None:
 
 
 def _batches(top: JsonNode) -> list[tuple[str, JsonNode]]:
-    """Batches with the prefix of their session: in the 10M size they lie below plans (``{"plan-1": [...]}``)."""
+    """Return the batches with the prefix of their session; in the 10M size they lie below ``{"plan-1": [...]}``."""
     found: list[tuple[str, JsonNode]] = []
     for node in top.elements():
         plans = {key: value for key, value in node.members().items() if key.startswith("plan-")}
@@ -196,7 +196,7 @@ def _batch_turns(prefix: str, batch: JsonNode, markers: Markers, quirks: Counter
 
 
 def _anchor(messages: Sequence[JsonNode]) -> str:
-    """The batch's date, which stands with its first message: ``March-15-2024`` becomes ``March 15, 2024``."""
+    """Return the batch's date, from its first message: ``March-15-2024`` becomes ``March 15, 2024``."""
     found = [node.text() for message in messages if (node := message.find("time_anchor")) and node.value is not None]
     parts = found[0].split("-") if found else []
     return f"{parts[0]} {parts[1]}, {parts[2]}" if len(parts) == 3 else "".join(found[:1])

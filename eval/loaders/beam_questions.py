@@ -106,7 +106,7 @@ def _extra(name: str, node: JsonNode) -> dict[str, Json]:
 
 
 def _sources(node: JsonNode | None, quirks: Counter[str]) -> dict[str, list[str]]:
-    """Ids by the part of the question that they belong to (``original_info``, ``updated_info``), or under ``""``."""
+    """Return the ids by the part of the question that they belong to (``original_info``, ...), or under ``""``."""
     if node is None:
         return {}
     if isinstance(node.value, dict):
@@ -115,7 +115,7 @@ def _sources(node: JsonNode | None, quirks: Counter[str]) -> dict[str, list[str]
 
 
 def _ids(node: JsonNode, quirks: Counter[str]) -> list[str]:
-    """Message ids of a list, of lists inside it, or of a text as some questions of the larger sizes have it."""
+    """Return the message ids of a list, of nested lists, or of a text, as in some questions of the larger sizes."""
     found: list[str] = []
     waiting: list[JsonNode] = [node]
     nested = False

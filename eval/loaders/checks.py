@@ -1,4 +1,4 @@
-"""What conversations must be, whoever wrote their loader: anything else would fail in the middle of a run."""
+"""Checks of loaded conversations from any loader, so that a run does not fail midway."""
 
 from collections.abc import Collection, Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""What a data set is to the harness: a configuration that loads into samples, and the facts that pin its files."""
+"""Interface of data sets: a configuration that loads into samples, and the checksums of its files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -67,7 +67,7 @@ class CustomConfig(Selection):
         return loaded
 
     def survey(self) -> LoadedData:
-        """As :meth:`load`, for people who look at the data: there need be no question yet."""
+        """Load the data as :meth:`load`, for inspection: there need be no question yet."""
         return self._load(questions_needed=False)
 
     def _load(self, questions_needed: bool) -> LoadedData:

@@ -94,7 +94,7 @@ def read_custom(
 
 
 def _shaped(path: Path, kind: str, needed: bool = True) -> tuple[list[JsonNode], list[DataError], str]:
-    """The lines of the right shape, what is wrong with the others, and the file's sha256; nothing of an absent file."""
+    """Return the well-formed lines, the problems of the others, and the file's sha256; empty for an absent file."""
     if not path.exists():
         if needed:
             raise DataError(f"{path}: no such file; write one {kind} a line ({PAGE})")
@@ -145,7 +145,7 @@ def _objects(node: JsonNode) -> bool:
 
 
 def _unread_dates(nodes: Iterable[JsonNode]) -> list[str]:
-    """Lines whose date :mod:`memsys.dates` cannot read, with it: shown as written, but in no order with others."""
+    """Return the lines whose date :mod:`memsys.dates` cannot parse: shown as written, but not ordered."""
     dated = ((node.file, node.value.get("date", "")) for node in nodes)
     unread = [f"{line}: date {date!r}"[:_LONGEST] for line, date in dated if date.strip() and not parse_date(date)]
     more = [f"and {len(unread) - _LISTED} more"] if len(unread) > _LISTED else []
@@ -214,7 +214,7 @@ def _shape_problems(node: JsonNode, kind: str) -> list[DataError]:
 
 
 def _misspellings(node: JsonNode, kind: str) -> Iterator[DataError]:
-    """Fields that are not of the format and all but bear the name of one that is."""
+    """Yield the unknown fields whose name is close to a known one."""
     known = schema()["$defs"][kind]["properties"]
     for key in unread_fields([node], kind):
         for meant in get_close_matches(key, known.keys() - node.value.keys(), n=1, cutoff=_ALIKE):
@@ -239,7 +239,7 @@ def _said(node: JsonNode, found: "ValidationError") -> Iterator[DataError]:
 
 
 def _turn_problems(turns: Sequence[JsonNode]) -> list[DataError]:
-    """Turns in which nothing is said, ids used twice, and sessions that go on after another began."""
+    """Return blank turns, ids used twice, and sessions that continue after another began."""
     seen: set[tuple[str, str]] = set()
     ended: set[tuple[str, str]] = set()
     last: dict[str, str] = {}
@@ -262,7 +262,7 @@ def _turn_problems(turns: Sequence[JsonNode]) -> list[DataError]:
 
 
 def _question_problems(questions: Sequence[JsonNode], turns: Sequence[JsonNode] | None) -> list[DataError]:
-    """Ids used twice, answers that the kind does not allow and, where turns are given, what names none of them."""
+    """Return ids used twice, answers that the category does not allow and, where turns are given, unknown turn ids."""
     known = None if turns is None else _known(turns)
     seen: set[str] = set()
     problems = []
@@ -278,7 +278,7 @@ def _question_problems(questions: Sequence[JsonNode], turns: Sequence[JsonNode] 
 
 
 def _kind_problems(node: JsonNode) -> Iterator[DataError]:
-    """Kinds of one's own that all but bear the name of one that has a meaning; one that goes on after it is another."""
+    """Yield the user's categories whose name is close to one with a meaning; a longer name is another."""
     kind = node.value.get("kind", SINGLE_HOP)
     for meant in get_close_matches(kind, KINDS, n=1, cutoff=_ALIKE):
         if kind != meant and not kind.startswith(f"{meant}_"):
@@ -286,7 +286,7 @@ def _kind_problems(node: JsonNode) -> Iterator[DataError]:
 
 
 def _known(turns: Sequence[JsonNode]) -> dict[str, dict[str, str]]:
-    """Of each conversation, the session of every turn."""
+    """Return the session of every turn by conversation."""
     found: dict[str, dict[str, str]] = {}
     for node in turns:
         found.setdefault(node.value["conversation"], {})[node.value["id"]] = node.value["session"]
@@ -342,7 +342,7 @@ _NO_SPEAKERS = ("system", "tool")
 
 
 def _speakers(said: Sequence[Turn]) -> tuple[str, ...]:
-    """In the order of speaking, but for the roles of a chat: ``user`` is first, ``system`` and ``tool`` are last."""
+    """Return speakers in order of appearance; of chat roles ``user`` is first, ``system`` and ``tool`` are last."""
     found = dict.fromkeys(turn.speaker for turn in said if turn.speaker)
     return tuple(sorted(found, key=lambda name: (name in _NO_SPEAKERS, name != "user" and "user" in found)))
 

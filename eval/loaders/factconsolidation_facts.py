@@ -30,7 +30,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What the facts say about a question.
+    """Answer and evidence of a question, derived from the facts.
 
     Attributes:
         newest: facts that hold last and lead to the answer, in the order of the chain.
@@ -46,7 +46,7 @@ class Derived:
 
 @cache
 def _forms() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
-    """Relation, pattern of its facts, pattern of its question."""
+    """Return each relation with the patterns of its facts and of its question."""
     texts: Mapping[str, Mapping[str, str]] = read_yaml(_TEXTS, "it comes with memsys")
     return tuple((name, _pattern(forms["fact"]), _pattern(forms["question"])) for name, forms in texts.items())
 
@@ -63,7 +63,7 @@ def read_fact(number: int, sentence: str) -> Fact:
 
 @lru_cache(maxsize=1 << 16)
 def _read(sentence: str) -> tuple[str, str, str]:
-    """Relation, subject and value; the contexts of one size, and the smaller ones, share their facts."""
+    """Parse a fact into relation, subject and value; cached, since contexts share their facts."""
     for relation, fact, _ in _forms():
         match = fact.fullmatch(sentence)
         if match:
@@ -120,14 +120,14 @@ class FactBase:
         return Derived((), (), "gold_overruled") if old else _NOTHING
 
     def _named(self, question: str) -> list[str]:
-        """Subjects whose names are in a question, without those that are a part of another one's name."""
+        """Return the subjects named in a question, without those that are part of another's name."""
         found = [
             name for name in self._about if name in question and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question)
         ]
         return [name for name in found if not any(name != other and name in other for other in found)]
 
     def _chains(self, start: str, answers: Sequence[str], *, newest: bool) -> Iterator[tuple[Fact, ...]]:
-        """Chains from a subject to the answer, none of which takes a relation twice."""
+        """Yield the chains from a subject to the answer that use no relation twice."""
         waiting: list[tuple[str, tuple[Fact, ...]]] = [(start, ())]
         while waiting:
             place, chain = waiting.pop()

@@ -22,7 +22,7 @@ _CHUNK = 1 << 16
 
 
 class FetchOutcome(Enum):
-    """What had to be done for a file."""
+    """Result of fetching a file."""
 
     PRESENT = "already there"
     DOWNLOADED = "downloaded"

@@ -93,14 +93,14 @@ def _join(records: Sequence[Record]) -> ParagraphPool:
 def one_memory_per_pool(
     pools: Sequence[ParagraphPool], unit: PassageUnit, date_time: str | None = None
 ) -> list[Sample]:
-    """One memory per pool, its questions asked of it."""
+    """Return one memory per pool, its questions asked of it."""
     return [_sample(number, pool, unit, date_time) for number, pool in enumerate(pools)]
 
 
 def one_memory_per_question(
     pools: Sequence[ParagraphPool], unit: PassageUnit, passages: int, seed: int, date_time: str | None = None
 ) -> list[Sample]:
-    """One memory per question: its own paragraphs, filled up to ``passages`` with others of its pool, shuffled.
+    """Return one memory per question: its own paragraphs, filled up to ``passages`` with others of its pool, shuffled.
 
     CLAG's file does not say which distractors belong to which question; there the own paragraphs are the gold ones.
     """
@@ -154,7 +154,7 @@ def _sample(number: int, pool: ParagraphPool, unit: PassageUnit, date_time: str 
 
 
 def _facts(number: int, asked: PoolEntry, places: Sequence[Sequence[int]], unit: PassageUnit) -> dict[str, list[str]]:
-    """Supporting facts, which are fewer than the gold paragraphs' sentences; an index past the end is left out."""
+    """Return the supporting facts, without indices past the end of a paragraph."""
     if not asked.facts or unit == "paragraph":
         return {}
     found = [places[paragraph][n] for paragraph, n in asked.facts if n < len(places[paragraph])]

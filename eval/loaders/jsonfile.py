@@ -287,7 +287,7 @@ def _below(node: JsonNode) -> list[JsonNode]:
 
 
 def _half_pair(value: Json) -> str:
-    """The problem of a text, or of an object's keys, that hold half of a surrogate pair; empty where they do not."""
+    """Return the problem of a text or of an object's keys with half of a surrogate pair; else an empty text."""
     texts = value if isinstance(value, dict) else [value] if isinstance(value, str) else []
     for text in texts:
         found = re.search("[\ud800-\udfff]", text)

@@ -22,12 +22,12 @@ DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE = "doubtful_answer", "doubtful_evidence"
 
 
 def answer_is_doubtful(kind: str | None) -> bool:
-    """Whether a problem of this kind makes the gold answer wrong or debatable."""
+    """Return whether a problem of this kind makes the gold answer wrong or debatable."""
     return kind is not None and kind not in (MISCITED, REPAIRED)
 
 
 def evidence_is_doubtful(kind: str | None) -> bool:
-    """Whether a problem of this kind makes the gold evidence wrong or pointless."""
+    """Return whether a problem of this kind makes the gold evidence wrong or useless."""
     return kind is not None and kind != REPAIRED
 
 

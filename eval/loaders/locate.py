@@ -1,4 +1,4 @@
-"""Where data files lie: an explicit path, a folder, ``MEMSYS_DATA``, or ``data/`` of the checkout."""
+"""Locations of data files: an explicit path, a folder, ``MEMSYS_DATA``, or ``data/`` of the checkout."""
 
 import logging
 import os
@@ -22,7 +22,7 @@ def data_folder(data_dir: str | None = None) -> Path:
 
 
 def _folder(data_dir: str | None) -> Path:
-    """The folder of the data sets.
+    """Return the folder of the data sets.
 
     Raises:
         DataError: it is a file.

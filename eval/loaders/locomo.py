@@ -183,7 +183,7 @@ def _conversation(node: JsonNode, quirks: Counter[str]) -> Conversation:
 
 
 def _numbers(body: JsonNode, *, dates: bool) -> set[int]:
-    """Numbers of the sessions, or of their dates, that a conversation has.
+    """Return the numbers of the sessions, or of their dates, that a conversation has.
 
     Raises:
         DataError: a number is written otherwise than ``session_1``: ``session_01`` could be the same session again.

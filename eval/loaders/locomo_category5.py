@@ -57,7 +57,7 @@ class AuditedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ReaderAgreement:
-    """How far the two readers agree.
+    """Agreement of the two readers.
 
     Attributes:
         questions: read by both.

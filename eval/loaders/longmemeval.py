@@ -163,7 +163,7 @@ class _Session:
 
 
 def _history(node: JsonNode, quirks: Counter[str]) -> list[_Session]:
-    """The sessions in the order of their dates; sessions of one date keep the order of the file."""
+    """Return the sessions sorted by date; sessions of one date keep the file's order."""
     ids, dates = (node.get(f"haystack_{name}").texts() for name in ("session_ids", "dates"))
     bodies = node.get("haystack_sessions").elements()
     if not len(ids) == len(dates) == len(bodies):
@@ -196,7 +196,7 @@ def _session(published_id: str, session_id: str, date: str, body: JsonNode, quir
 
 
 def _is_evidence(message: JsonNode) -> bool:
-    """Whether a message is marked as holding the answer.
+    """Return whether a message is marked as holding the answer.
 
     Raises:
         DataError: the mark is neither true, false nor null.

@@ -1,4 +1,4 @@
-"""What the counts of a loaded data set mean, for people who look at it: those that every loader gives."""
+"""Meanings of the counts that every loader gives, for inspection of a data set."""
 
 from collections.abc import Mapping
 

@@ -167,7 +167,7 @@ def _characters(path: Path) -> int:
 
 
 def _by_name(pairs: Iterable[tuple[str, JsonNode]]) -> dict[str, JsonNode]:
-    """Index by the trimmed name; characters are matched by nothing else."""
+    """Return the index of characters by trimmed name, the only key that matches them."""
     found: dict[str, JsonNode] = {}
     for name, node in pairs:
         if name in found:

@@ -227,7 +227,7 @@ def _in_order(items: Sequence[CharacterMemory]) -> list[tuple[tuple[Turn, ...], 
 
 
 def _sibling_moment(item_id: str, dated: Mapping[str, Moment]) -> Moment:
-    """Time of the nearest dated event of the same relationship; the event itself for a dialogue."""
+    """Return the time of the nearest dated event of the same relationship; of a dialogue that of its event."""
     event = item_id.partition("#")[0]
     relationship, _, number = event.rpartition("_")
     own = _natural(number)

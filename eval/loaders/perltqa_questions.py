@@ -55,7 +55,7 @@ def read_entries(node: JsonNode) -> list[QuestionEntry]:
 
 
 def _groups(node: JsonNode, section: str) -> list[tuple[str, JsonNode]]:
-    """Questions of a section by memory id.
+    """Return the questions of a section by memory id.
 
     Raises:
         DataError: the section, or a memory id in it, is there twice: two questions would have one id.
@@ -142,7 +142,7 @@ def _reference(
 
 
 def _with_retellings(items: Sequence[str], character: Character) -> dict[str, list[str]]:
-    """The events of these items, each with the turns of the event and of all dialogues, which retell it."""
+    """Return the events of these items, each with its turns and those of all dialogues that retell it."""
     events = {item.partition("#")[0] for item in items}
     found: dict[str, list[str]] = {}
     for item, turns in character.turns_of.items():
@@ -166,7 +166,7 @@ def referenced_items(entry: QuestionEntry, quirks: Counter[str]) -> list[str]:
 
 
 def support(entry: QuestionEntry, text: str) -> float:
-    """Share of what the answer adds to the question that the referenced memory holds; 1 where it adds nothing.
+    """Return the share of the answer's new words that the referenced memory contains; 1 without new words.
 
     Counted in content words, of Chinese in characters. The v2 dialogues were rewritten after their questions were: a
     low value marks an answer that is no longer there.

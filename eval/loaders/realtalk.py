@@ -116,7 +116,7 @@ class RealtalkConfig(Selection):
 
 
 def chat_files(source: Path) -> list[Path]:
-    """The chats of a folder by number, or the one file.
+    """Return the files of a folder's chats by number, or the one file.
 
     Raises:
         DataError: the folder has none.

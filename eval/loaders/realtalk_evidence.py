@@ -49,7 +49,7 @@ class TurnIds:
         )
 
     def merged_into(self, place: Place) -> str | None:
-        """The turn that holds a message which the file lacks: the only neighbour with a picture.
+        """Return the turn that holds a message which the file lacks: the only neighbour with a picture.
 
         Chat programs send a picture and its text as two messages. The file has them as one, under the text's number.
         """
@@ -60,7 +60,7 @@ class TurnIds:
         return self.known[near[0]] if len(near) == 1 else None
 
     def between(self, first: Place, last: Place) -> list[str]:
-        """Ids of the turns from one place to another of the same session, both included."""
+        """Return the ids of the turns from one place to another of the same session, both included."""
         return [
             turn_id
             for (session, number), turn_id in self.known.items()

@@ -34,11 +34,11 @@ DATASETS: Mapping[str, DatasetInfo] = find_datasets()
 
 
 def info_of(preset: str) -> DatasetInfo | None:
-    """The data set that a preset of ``conf/dataset`` reads, by the key that its name begins with; ``None``: unknown."""
+    """Return the data set of a preset of ``conf/dataset``, by the key that begins its name; ``None`` if unknown."""
     keys = sorted((key for key in DATASETS if preset.startswith(key)), key=len, reverse=True)
     return DATASETS[keys[0]] if keys else None
 
 
 def is_own(preset: str) -> bool:
-    """Whether questions, and the words for their kinds, are the user's own and no published data set's."""
+    """Return whether questions and their categories are the user's own, not a published data set's."""
     return preset == OWN or info_of(preset) is DATASETS["custom"]

@@ -1,4 +1,4 @@
-"""What all data sets share: the settings that pick a part of them, and the counts of what was picked."""
+"""Common parts of all data sets: the settings that pick a part of them, and the counts of what was picked."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -145,7 +145,7 @@ def category_numbers(
 
 
 def _spelled(name: object) -> str:
-    """A kind as it is written everywhere: ``multi-hop`` and ``Multi hop`` are ``multi_hop``."""
+    """Return a category in its canonical spelling: ``multi_hop`` for ``multi-hop`` and ``Multi hop``."""
     return str(name).strip().lower().replace("-", "_").replace(" ", "_")
 
 
@@ -169,7 +169,7 @@ def first_sessions(sample: Sample, limit: int | None) -> Sample:
 def _kept_updates(
     updates: tuple[tuple[str, ...], ...] | None, known: Collection[str]
 ) -> tuple[tuple[str, ...], ...] | None:
-    """Updates among the turns that are kept: there the last one that is known holds."""
+    """Return the updates among the kept turns, of which the last one is valid."""
     if updates is None:
         return None
     groups = (tuple(turn for turn in group if turn in known) for group in updates)

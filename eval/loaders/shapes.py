@@ -9,7 +9,7 @@ from memsys.scripts import latin_length
 
 
 def shape_of(config: DatasetConfig, data: LoadedData) -> DataShape:
-    """Sizes of loaded data."""
+    """Return the sizes of loaded data."""
     turns = [turn for sample in data.samples for turn in sample.conversation.turns]
     questions = [question for sample in data.samples for question in sample.questions]
     chars = sum(latin_length(config.turn_format.render(turn)) for turn in turns)

@@ -27,7 +27,7 @@ _NEAR = 30
 
 
 def files_of(path: Path) -> list[Path]:
-    """The file, or the files of a folder that can be read, sorted by name.
+    """Return the file, or the files of a folder that can be read, sorted by name.
 
     Raises:
         DataError: nothing is there.

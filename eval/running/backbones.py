@@ -61,7 +61,7 @@ class Serving:
 
 @dataclass(frozen=True, slots=True)
 class BackboneSelection:
-    """Which backbones a run has.
+    """Backbones of a run.
 
     Attributes:
         main: answers.
@@ -87,12 +87,12 @@ class Backbones:
     second_roles: tuple[str, ...] = ()
 
     def bind(self, conversation_id: str) -> LanguageModel:
-        """The model as one conversation sees it."""
+        """Return the model bound to one conversation."""
         main = self.main.bind(conversation_id)
         return DelegatingModel(main, self.second.bind(conversation_id), self.second_roles) if self.second else main
 
     def fingerprint(self) -> dict[str, Json]:
-        """Which model answers, and which one the delegated roles."""
+        """Return the fingerprints of the model and of the one for delegated roles."""
         own = dict(self.main.fingerprint())
         return {**own, "second": dict(self.second.fingerprint())} if self.second else own
 
@@ -103,7 +103,7 @@ class Backbones:
                 backbone.accepted.on_adapted = noted
 
     def traffic(self) -> "Traffic":
-        """Counters of both since they were opened."""
+        """Return the counters of both backbones since they were opened."""
         own = self.main.traffic()
         if self.second is None:
             return own
@@ -111,7 +111,7 @@ class Backbones:
 
 
 def delegated_roles(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Roles of this run that ask the second backbone: those of ``second_roles`` that its memory has.
+    """Return the roles of this run that ask the second backbone: those of ``second_roles`` that its memory has.
 
     An experiment names them for whichever memory is chosen, so a role that only other memories have is none here.
 
@@ -140,7 +140,7 @@ def delegated_roles(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def role_names(memory: Mapping[str, Any]) -> set[str]:
-    """Roles of a memory's settings, and of the memory that it hosts."""
+    """Return the roles in the settings of a memory and of its host."""
     host = memory.get("host")
     return set(memory.get("roles") or ()) | (role_names(host) if isinstance(host, Mapping) else set())
 
@@ -154,7 +154,7 @@ _NO_LIMIT = RunMeters()
 
 
 def engines_for(configs: Iterable[BackboneConfig], serving: Serving | None = None) -> list[Engine]:
-    """The engines of a run's backbones; runs of one process share a server, which stops with the process.
+    """Return the engines of a run's backbones; runs of one process share a server until the process ends.
 
     With ``serving.shared`` the first is a server of somebody else's, found in the group's folder.
     """
@@ -176,7 +176,7 @@ def stop_engines() -> None:
 
 
 def server_group(config: BackboneConfig) -> str:
-    """Name of the servers that serve a backbone with these very settings.
+    """Return the name of the servers that serve a backbone with these very settings.
 
     Where a server listens and how it is watched does not count, so that one that was started on a port of one's own is
     found by runs that name none.
@@ -197,7 +197,7 @@ def _shared_engine(config: BackboneConfig, serving: Serving) -> Engine:
 
 
 def make_engines(choice: BackboneSelection) -> list[Engine]:
-    """The engines of a choice, made but not started; :func:`connect` starts these very ones."""
+    """Make the engines of a choice without starting them; :func:`connect` starts them."""
     return engines_for([choice.main, *([choice.second] if choice.second else [])], choice.serving)
 
 

@@ -1,4 +1,4 @@
-"""What a run may spend (``budget.tokens``, ``budget.dollars``), and what earlier parts of it have spent."""
+"""Budgets of a run (``budget.tokens``, ``budget.dollars``), and what its earlier parts spent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class RunMeters:
 
     @property
     def excess(self) -> str:
-        """Says that a run that came to its end has spent more than its budget; empty where it has not."""
+        """Message of a finished run that exceeded its budget; empty where it did not."""
         if self.main is None or not self.main.budget.is_exceeded:
             return ""
         return (

@@ -1,4 +1,4 @@
-"""What a run directory holds of a run: all of it, or what is missing."""
+"""Completeness of a run directory: whether anything of the run is missing."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,13 +22,13 @@ _ANEW = "whose answers are kept; to run it anew, delete that folder or name anot
 
 
 def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:
-    """Whether the directory holds this very run, complete: then neither model nor embedder need to load."""
+    """Return whether the directory holds this run, complete, so that no model needs to load."""
     stored = directory.stored_record()
     return stored is not None and stored["status"] == "complete" and _same_run(stored, identity)
 
 
 def _same_run(stored: Mapping[str, Any], identity: Mapping[str, Json]) -> bool:
-    """Whether ``run.json`` is of this run; the model's fingerprint is known only when it is loaded."""
+    """Return whether ``run.json`` is of this run, apart from the fingerprint of a model not yet loaded."""
     return {**stored["identity"], "model": None} == {**identity, "model": None}
 
 
@@ -74,7 +74,7 @@ def check_prompt_files(directory: RunDirectory, settings: Mapping[str, Any]) -> 
 
 
 def _prompt_files(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Roles as ``run.json`` names them, with the file that the settings name for their prompts."""
+    """Yield the roles as ``run.json`` names them, with the file that the settings name for their prompts."""
     memory, reader = (settings.get(part) or {} for part in ("memory", "reader"))
     for group, part in ((memory.get("name"), memory), (memory.get("name"), memory.get("host")), ("reader", reader)):
         roles = part.get("roles") if isinstance(part, Mapping) else None
@@ -85,7 +85,7 @@ def _prompt_files(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool:
-    """Whether the files of a run that says it is complete hold all of it; says what is missing where they do not.
+    """Return whether the files of a complete run are all there; report what is missing.
 
     Gold is written again from the data set, whose checksum is the run's.
 
@@ -115,7 +115,7 @@ def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool
 
 
 def _is_settled(sample: Sample, directory: RunDirectory) -> bool:
-    """Whether all questions of a conversation are closed without an answer: it may never have been written."""
+    """Return whether all questions of a conversation are closed without an answer, so that it may be missing."""
     return bool(sample.questions) and all(q.question_id in directory.settled for q in sample.questions)
 
 
@@ -140,7 +140,7 @@ def _check_ledger(directory: RunDirectory) -> None:
 
 
 def run_totals(samples: Sequence[Sample], directory: RunDirectory, mode: str) -> RunTotals:
-    """What the run has to do, and what it had done when it started, for a progress display."""
+    """Return the run's total work and the part done before it started, for a progress display."""
     done, ingested = directory.finished_questions(mode), directory.ingested_conversations()
     whole = [
         sample

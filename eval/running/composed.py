@@ -55,7 +55,7 @@ def make_plan(config: "DictConfig") -> "Plan":
 
 
 def _given(part: str) -> frozenset[str]:
-    """Names of a part's settings that the command line gives, where one was composed from it."""
+    """Return the names of a part's settings that were given on the command line."""
     from hydra.core.hydra_config import HydraConfig
 
     if not HydraConfig.initialized():
@@ -175,6 +175,6 @@ def with_prompts(config: "DictConfig") -> "DictConfig":
 
 
 def _lines(error: BaseException) -> str:
-    """The first and the last line of Hydra's message: what could not be made, and why."""
+    """Return the first and last line of Hydra's message: the object that failed, and the reason."""
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [repr(error)]
     return " ".join(dict.fromkeys((lines[0], lines[-1])))

@@ -1,4 +1,4 @@
-"""How long work still takes, from measured seconds; nothing of it knows a display."""
+"""Estimates of the remaining time, from measured seconds; independent of any display."""
 
 import time
 from collections import deque
@@ -37,12 +37,12 @@ class Pace:
             self._begun, self._done_before = self._clock(), self.done
 
     def rate(self) -> float | None:
-        """Items a second; ``None`` before the first."""
+        """Return items per second; ``None`` before the first."""
         spent = 0.0 if self._begun is None else self._clock() - self._begun
         return (self.done - self._done_before) / spent if spent > 0 and self.done > self._done_before else None
 
     def seconds_left(self) -> float | None:
-        """Seconds until all items are done; ``None`` before one is."""
+        """Return the seconds until all items are done; ``None`` before the first."""
         rate = self.rate()
         return 0.0 if self.done >= self.items else (self.items - self.done) / rate if rate else None
 

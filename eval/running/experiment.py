@@ -54,7 +54,7 @@ from memsys.vocabulary import Json
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Where a run lies and whether every question was answered."""
+    """Folder of a run, and whether every question was answered."""
 
     path: Path
     complete: bool
@@ -193,7 +193,7 @@ def _note_cut_texts(record: RunRecord, count: int) -> None:
 
 
 def _note_adaptation(record: RunRecord, directory: RunDirectory, adaptation: Adaptation) -> None:
-    """Record at once what a server refused and what was chosen in its place."""
+    """Record immediately what a server refused and what replaced it."""
     noted = asdict(adaptation)
     if noted not in record.adaptations:
         record.adaptations.append(noted)
@@ -202,7 +202,7 @@ def _note_adaptation(record: RunRecord, directory: RunDirectory, adaptation: Ada
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """What is run and shown.
+    """A run with its progress display.
 
     Attributes:
         resources: the run's parts.
@@ -231,7 +231,7 @@ async def _drive(plan: Plan, data: LoadedData, directory: RunDirectory, record: 
 
 
 def _problem(error: BaseException | None, folder: Path) -> str:
-    """What a run failed with, in one line; empty where it was stopped from outside.
+    """Return the error of a failed run in one line; empty where it was stopped from outside.
 
     Of an error that is not ours only its class is kept: its message may quote anything, and its traceback is shown.
     """
@@ -245,7 +245,7 @@ def _problem(error: BaseException | None, folder: Path) -> str:
 
 
 def _found(error: BaseException | None, *kinds: type[MemsysError]) -> BaseException | None:
-    """The first error of some kinds, which is alone or in a group of errors; ``None`` where there is none."""
+    """Return the first error of some types, alone or inside a group of errors; ``None`` where there is none."""
     if isinstance(error, BaseExceptionGroup):
         group = error.subgroup(kinds)
         error = error if group is None else first_error(group)

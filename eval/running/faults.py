@@ -9,7 +9,7 @@ _AT = "at "
 
 
 class AtWork:
-    """Says of an error that leaves the block what was worked at; of errors in a group, of each that does not say yet.
+    """Context manager that notes on an error, or on each error of a group, what was being processed.
 
     Args:
         kind: ``question`` or ``conversation``.
@@ -20,7 +20,7 @@ class AtWork:
         self._note = f"{_AT}{kind} {name}"
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing on entry."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -32,7 +32,7 @@ class AtWork:
 
 
 def first_fault(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error of a group, whose traceback ends with a line on all: how many of what failed, and the first."""
+    """Return the first error of a group, with a note on all: how many of what failed, and the first."""
     first, line = next(_plain(group)), fault_line(group)
     first.__notes__ = [note for note in getattr(first, "__notes__", []) if note != _note_of(first)]
     first.add_note(line)
@@ -40,7 +40,7 @@ def first_fault(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def fault_line(error: BaseException) -> str:
-    """How many questions or conversations failed with which errors, and the first; without the errors' messages."""
+    """Return a line with the numbers of failed questions or conversations by error, without the messages."""
     errors = list(_plain(error))
     where = _note_of(errors[0]).removeprefix(_AT)
     counts = Counter((type(each).__name__, (_note_of(each).removeprefix(_AT) or "task").split()[0]) for each in errors)
@@ -51,7 +51,7 @@ def fault_line(error: BaseException) -> str:
 
 
 def _plain(error: BaseException | None) -> Iterator[BaseException]:
-    """The errors inside nested groups, or the error itself."""
+    """Yield the errors inside nested groups, or the error itself."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from _plain(each)

@@ -77,7 +77,7 @@ class Loading:
 
 
 def embeds(memory: MemoryConfig) -> bool:
-    """Whether a memory may embed a text; one that does not say may."""
+    """Return whether a memory may embed a text; true if it does not say."""
     return memory.embeds if isinstance(memory, DeclaresEmbedding) else True
 
 

@@ -61,18 +61,18 @@ def _parts_to_load(plan: Plan, loaded: "Future[float] | None") -> list[str]:
 
 
 def backbone_traffic(backbone: Backbones | None) -> Callable[[], TrafficSince]:
-    """Counters of the backbone, for a progress display."""
+    """Return the counters of the backbone, for a progress display."""
     return (lambda: TrafficSince(*backbone.traffic())) if backbone else (lambda: TrafficSince(0, 0, 0, 0))
 
 
 def paid_parts(plan: Plan) -> PaidParts:
-    """The parts of a plan that may cost dollars."""
+    """Return the parts of a plan that may cost dollars."""
     paid = isinstance(embedder_for(plan), PaidPerToken) and embeds(plan.memory)
     return PaidParts(plan.backbone, plan.second, plan.second_roles, plan.embedder.name if paid else None)
 
 
 def run_meters(plan: Plan, directory: CallFolder) -> RunMeters:
-    """What a run may spend, shared by its backbones and its embedder."""
+    """Return the meters of a run's budgets, shared by its backbones and its embedder."""
     return make_meters(plan.budget, paid_parts(plan), directory.path)
 
 
@@ -100,7 +100,7 @@ async def open_backbones(
 
 
 def backbone_selection(plan: Plan, main: BackboneConfig) -> BackboneSelection:
-    """The backbones that a plan names, ``main`` and perhaps a second one, as its conversations share them."""
+    """Return the backbones that a plan names, ``main`` and perhaps a second one, as its conversations share them."""
     return BackboneSelection(main, plan.second, plan.second_roles, plan.serving, plan.seed)
 
 
@@ -140,7 +140,7 @@ def make_resources(
 
 
 def booked(embedder: Embedder, directory: RunDirectory, meters: RunMeters) -> Embedder:
-    """The embedder that books what it is paid in the run's directory; the same one where nobody is paid."""
+    """Return an embedder that records its costs in the run's directory; unchanged if it costs nothing."""
     if not isinstance(embedder, PaidPerToken):
         return embedder
     directory.open_embeddings()
@@ -165,7 +165,7 @@ def counting_cut_texts(plan: Plan, embedder: Embedder, note: Callable[[int], Non
 
 
 def embedder_for(plan: Plan) -> Embedder:
-    """The embedder; loaded once per process. Latency runs get one without a cache of vectors."""
+    """Return the embedder, loaded once per process; for latency runs without a cache of vectors."""
     config = plan.embedder
     if plan.timing == "latency" and hasattr(config, "cache_entries"):
         config = replace(config, cache_entries=0)

@@ -1,4 +1,4 @@
-"""What a run does: its parts and settings, their identity, and the folder that follows from it."""
+"""Plan of a run: its parts and settings, their identity, and the run's folder."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ EVALUATION = ("protocol", "scoring")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run, in plain Python. ``settings`` is the whole resolved configuration, as recorded."""
+    """Parts of a run, in plain Python. ``settings`` is the whole resolved configuration, as recorded."""
 
     settings: Mapping[str, Json]
     backbone: BackboneConfig | None  # None: retrieval only
@@ -180,7 +180,7 @@ def run_folder(value: object) -> Path:
 
 
 def _is_of_a_run(entry: Path) -> bool:
-    """Whether a run may have left this before it wrote its record."""
+    """Return whether a file may be left by a run that had not yet written its record."""
     return entry.name.startswith(".") or entry.suffix == ".jsonl" or entry.name in ("logs", "snapshots")
 
 
@@ -214,7 +214,7 @@ def whole_number(key: str, value: object, least: int, most: int | None = None) -
 
 
 def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
-    """The settings that can change an answer, with the checksum of the data in place of its path."""
+    """Return the settings that can change an answer, with the checksum of the data in place of its path."""
     kept = {key: value for key, value in plan.settings.items() if key not in NOT_IDENTITY}
     if not wants_authors(plan.settings):
         kept.pop("prompts", None)  # runs had our prompts before there was a choice
@@ -233,7 +233,7 @@ def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
 
 
 def _by_number(dataset: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:
-    """The settings of the data set with its categories by number, so that a kind and its number are one run.
+    """Return the settings of the data set with categories by number, so that name and number give one run.
 
     A kind that only the files of a data set of one's own name stays as it is written.
     """
@@ -258,7 +258,7 @@ def without(node: Mapping[str, Any], dotted: Sequence[str]) -> dict[str, Any]:
 
 
 def run_path(plan: Plan, identity: Mapping[str, Json]) -> Path:
-    """Where the run lies: ``run_dir``, or a name that differs whenever a result could.
+    """Return the run's folder: ``run_dir``, or a name that differs whenever results could.
 
     A run of the same settings under another name of the memory or the backbone is the same run.
     """

@@ -1,4 +1,4 @@
-"""What a run needs before it begins: a backbone for a memory that asks one, its key, the file of its model."""
+"""Requirements checked before a run starts: a backbone for a memory that asks one, its key, the file of its model."""
 
 from eval.loaders.contract import LoadedData
 from eval.loaders.shapes import shape_of

@@ -26,24 +26,24 @@ class TrafficSince(NamedTuple):
 
 
 class ProgressListener(Protocol):
-    """What the runner tells about its progress."""
+    """Receiver of the runner's progress."""
 
     def restored(self, turns: int) -> None:
-        """Some turns were found written."""
+        """Count turns that were found written."""
 
     def wrote(self, turns: int, seconds: float) -> None:
-        """Some turns were written."""
+        """Count written turns."""
 
     def retrieved(self, seconds: float) -> None:
-        """Memories for one question were retrieved."""
+        """Count the retrieval of one question."""
 
     def answered(self, seconds: float) -> None:
-        """One question was answered, in these seconds after its retrieval."""
+        """Count one answered question, with the seconds since its retrieval."""
 
 
 @dataclass(slots=True)
 class RunTotals:
-    """How much there is to do, and how much a resumed run found done."""
+    """Total work, and the part that a resumed run found done."""
 
     turns: int
     questions: int
@@ -53,7 +53,7 @@ class RunTotals:
 
 @dataclass(frozen=True, slots=True)
 class DisplayState:
-    """What a display shows of a run besides its counts.
+    """Notes and titles of a run's display besides its counts.
 
     Attributes:
         title: memory and data set.
@@ -104,12 +104,12 @@ class RunProgress:
         self.show()
 
     def _all_from_cache(self) -> bool:
-        """Whether the backbone has made no call yet: a resumed run first finds the replies that it had."""
+        """Return whether all replies so far came from the cache, as at the start of a resumed run."""
         traffic = self.shown.traffic()
         return 0 < traffic.calls == traffic.cache_hits
 
     def loaded(self, seconds: float) -> None:
-        """The embedder's model is there: rates count from now."""
+        """Start the rates: the embedder's model is loaded."""
         self.loading = False
         self.turns.restart()
         self.questions.restart()
@@ -120,7 +120,7 @@ class RunProgress:
         return "" if not left else f"{duration(left)} left"
 
     def note(self) -> str:
-        """The backbone's traffic."""
+        """Return a note on the backbone's traffic."""
         return traffic_note(self.shown.traffic(), self.shown.clock() - self.begun)
 
     def show(self) -> None:
@@ -236,7 +236,7 @@ def _print(line: str) -> None:
 
 
 def traffic_note(traffic: TrafficSince, seconds: float) -> str:
-    """Calls and tokens per second, requests in flight, replies from the cache; empty before the first request."""
+    """Return calls and tokens per second, requests in flight, cached replies; empty before the first request."""
     if not traffic.calls:
         return f"{traffic.in_flight} in flight" if traffic.in_flight else ""
     seconds = max(seconds, 1e-9)

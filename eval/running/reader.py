@@ -94,7 +94,7 @@ class ReaderConfig:
             raise ConfigError(f"reader.default or by_kind names roles that reader.roles lacks: {', '.join(unknown)}")
 
     def role_of(self, kind: str, *, options: bool) -> str | None:
-        """Name of the role that asks a kind of question; ``None`` where the reader refuses it.
+        """Return the name of the role that asks a kind of question; ``None`` where the reader refuses it.
 
         Args:
             kind: of the question; empty for the default.
@@ -150,7 +150,7 @@ class ReaderConfig:
 
 
 def readers_for(kinds: Iterable[str], folder: Path = FOLDER) -> list[str]:
-    """Names of the readers in ``conf/reader`` that refuse none of these kinds of questions, sorted."""
+    """Return the names of the readers in ``conf/reader`` that refuse none of these kinds of questions, sorted."""
     wanted = set(kinds)
     settings = {name: read_settings(folder / f"{name}.yaml") for name in preset_names(folder)}
     return [name for name, reader in settings.items() if not wanted & _refused(reader)]
@@ -162,7 +162,7 @@ def _refused(reader: Mapping[str, Any]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the reader made of one question, and what became of its call; ``reason`` says why it was not answered."""
+    """The reader's answer to one question, and the outcome of its call; ``reason`` says why it was not answered."""
 
     prediction: str
     raw: str
@@ -175,7 +175,7 @@ class Answer:
 
 
 def own_answer(text: str) -> Answer:
-    """What is recorded where the memory answered itself: its calls are in the ledger under ``retrieve``."""
+    """Return the record of an answer by the memory itself, whose calls are in the ledger under ``retrieve``."""
     return Answer(prediction=text, raw=text, malformed=False, options=(), prompt_tokens=0, completion_tokens=0)
 
 
@@ -195,7 +195,7 @@ class Reader:
             role.prompt.render(dict.fromkeys(PLACEHOLDERS, ""))
 
     def options(self, question: Question, reference: Reference) -> tuple[str, ...]:
-        """The two options of an adversarial question in the order shown; empty for every other question."""
+        """Return the two options of an adversarial question in the order shown; empty for every other question."""
         false_answer = reference.adversarial_answer
         if (
             kind_of(question.kind, question.category) != ADVERSARIAL
@@ -261,5 +261,5 @@ class Reader:
 
 
 def _field(value: Mapping[str, Any]) -> str:
-    """The answer of any type as text; null is not an answer (so A-Mem's and CLAG's code), and not the word None."""
+    """Return an answer of any type as text; null is no answer, as in A-Mem's and CLAG's code."""
     return as_text(value[_ANSWER], "amem")

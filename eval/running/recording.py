@@ -1,4 +1,4 @@
-"""What is written of a run before it starts: its record and the gold of its questions."""
+"""Files that a run writes before it starts: its record and the gold of its questions."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from memsys.vocabulary import Json, Sample
 
 
 def make_record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path: Path) -> RunRecord:
-    """The run as ``run.json`` says it, at its start."""
+    """Return the content of ``run.json`` at the start of a run."""
     code = commit()
     return RunRecord(
         run_id=f"{path.parent.name}/{path.name}" if plan.run_dir is None else path.resolve().name,
@@ -54,13 +54,13 @@ def make_record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path
 
 
 def recordable(settings: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The resolved configuration without paths of this machine and without keys."""
+    """Return the resolved configuration without paths of this machine and without keys."""
     kept = without(settings, ("run_dir", "runs_dir", "cache_dir", "serving", "dataset.path", "dataset.data_dir"))
     return json.loads(json.dumps(without_secrets(kept)))  # type: ignore[no-any-return]
 
 
 def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
-    """Gold of every question in the order of the data set."""
+    """Return the gold of every question in the order of the data set."""
     records = []
     for sample in samples:
         texts = {turn.turn_id: turn.text for turn in sample.conversation.turns}
@@ -84,7 +84,7 @@ def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
 
 
 def updates_records(samples: Sequence[Sample]) -> list[UpdatesRecord]:
-    """Gold of every conversation of which the data set says what is overruled."""
+    """Return the overruled turns of every conversation for which the data set names them."""
     return [
         UpdatesRecord(sample.conversation.conversation_id, sample.updates)
         for sample in samples

@@ -35,7 +35,7 @@ from memsys.vocabulary import Question, Sample
 
 @dataclass(slots=True)
 class RunOutcome:
-    """What came of a run: conversations that failed, with the message of each."""
+    """Result of a run: failed conversations, with their messages."""
 
     failures: dict[str, str] = field(default_factory=dict)
 
@@ -208,7 +208,7 @@ class Runner:
 
 
 def gold_by_text(sample: Sample) -> dict[str, tuple[str, ...]]:
-    """Gold turns by the text of the question, which is all a memory is asked; of equal texts those of all questions."""
+    """Return the gold turns by question text, all that a memory sees; equal texts share the turns of all."""
     found: dict[str, tuple[str, ...]] = {}
     for question in sample.questions:
         evidence = sample.references[question.question_id].evidence

@@ -1,4 +1,4 @@
-"""How the work of a run is spread over time."""
+"""Schedule of a run's work."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from memsys.settings import check_minimum
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How the work is spread; none of it changes a result.
+    """Settings of the schedule, none of which changes a result.
 
     Attributes:
         conversations_in_flight: conversations worked on at once; 0 for all.

@@ -15,7 +15,7 @@ SUBMIT_SECONDS = 120
 
 
 def ask_for_servers(folder: Path) -> None:
-    """From within a job that waits: have a group's servers submitted again if they are gone.
+    """Resubmit a group's servers from a waiting job if they are gone.
 
     Nothing happens where no launcher has said how, nor outside of Slurm's jobs: what a sweep on the cluster has said is
     not for a later one on a single machine. Nothing is raised: another job may ask again.
@@ -32,7 +32,7 @@ def ask_for_servers(folder: Path) -> None:
 
 
 def outside_job() -> dict[str, str]:
-    """The environment without what the batch system says of the present job, which would rule a new one."""
+    """Return the environment without the batch system's variables, which would also apply to a new job."""
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SBATCH_", "SUBMITIT_"))
     }

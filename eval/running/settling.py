@@ -80,7 +80,7 @@ class Settling:
         return bool(self._answered or before)
 
     def _in_a_row(self) -> list[_Failed]:
-        """What failed after all resends since the last answer."""
+        """Return the errors, after all retries, since the last answer."""
         repeated = [failed for failed in self._failed if isinstance(failed.error, RepeatedFailureError)]
         return [failed for failed in repeated if failed.answered == self._answered]
 
@@ -90,7 +90,7 @@ class Settling:
 
 
 def _messages(failed: Sequence[_Failed]) -> dict[str, str]:
-    """One message per conversation: the first error, and which questions failed."""
+    """Return one message per conversation: the first error, and which questions failed."""
     found: dict[str, list[_Failed]] = {}
     for one in failed:
         found.setdefault(one.question.conversation_id, []).append(one)

@@ -35,7 +35,7 @@ class ConversationClock:
         self._stands_since: float | None = None
 
     def seconds(self) -> float:
-        """Seconds so far."""
+        """Return the seconds so far."""
         now = self.clock()
         standing = 0.0 if self._stands_since is None else now - self._stands_since
         return now - self._begun - self._stood - standing
@@ -74,12 +74,12 @@ class Stopwatch:
         self._waited = self._waits_since = 0.0
 
     def seconds(self) -> float:
-        """Seconds so far; asked when nothing of the operation waits."""
+        """Return the seconds so far without those spent waiting; valid while nothing of the operation waits."""
         return self._conversation.clock() - self._begun - self._waited
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Stand while the block runs; blocks of one operation may overlap."""
+        """Stop the clock while the block runs; blocks of one operation may overlap."""
         self._waiting += 1
         if self._waiting == 1:
             self._waits_since = self._conversation.clock()

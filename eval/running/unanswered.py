@@ -135,7 +135,7 @@ class UnansweredWatch:
 
 
 def _kind(call: CallRecord) -> str:
-    """How a call answered nothing; empty where it answered.
+    """Return why a call is unanswered; empty where it was answered.
 
     A reply of a memory's role that was cut counts where it is blank or malformed alone: some are asked for one token.
     """

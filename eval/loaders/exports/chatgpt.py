@@ -36,7 +36,7 @@ def read(source: Path, options: Options) -> Export:
 
 
 def _branch(node: JsonNode, mapping: dict[str, JsonNode], left_out: Counter[str]) -> list[JsonNode]:
-    """The messages of the branch that ends in ``current_node``; without one, in what comes last."""
+    """Return the messages of the branch that ends in ``current_node``, else in the last node."""
     parents = {name: plain(one, "parent") or None for name, one in mapping.items()}
     branch = branch_to(plain(node, "current_node") or next(reversed(mapping), None), parents)
     left_out["messages of other branches"] += sum(
@@ -51,7 +51,7 @@ def _is_message(node: JsonNode) -> bool:
 
 
 def _said(message: JsonNode, left_out: Counter[str]) -> Message | None:
-    """What a message shows, or nothing, whose reason is counted."""
+    """Return a message's text, or nothing, with the reason counted."""
     speaker = message.get("author").get("role").text()
     content = message.get("content")
     reason = _why_unseen(message, speaker)

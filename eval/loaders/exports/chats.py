@@ -1,4 +1,4 @@
-"""What the formats of chat exports have in common: chats of sessions of messages, and what was left out of them."""
+"""Common parts of chat export formats: chats of sessions of messages, and what was left out of them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ DateOrder = Literal["dmy", "mdy", "ymd"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one speaker said at once; the date is empty where it is not known."""
+    """One message of a speaker; the date is empty where it is unknown."""
 
     speaker: str
     text: str
@@ -61,7 +61,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What a file holds.
+    """Content of a file.
 
     Attributes:
         chats: of a chat export.
@@ -76,7 +76,7 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a file does not say of itself.
+    """Facts about an export that its file lacks.
 
     Attributes:
         date_order: order of day, month and year in its dates; ``None``: as the whole file shows.

@@ -20,7 +20,7 @@ def read(source: Path, options: Options) -> Export:
 
 
 def _branch(node: JsonNode, left_out: Counter[str]) -> list[JsonNode]:
-    """The messages that lead to the last one; all of them where none names its parent."""
+    """Return the messages that lead to the last one; all if none names its parent."""
     messages = node.get("chat_messages").elements()
     if not any(plain(message, "parent_message_uuid") for message in messages):
         return messages
@@ -40,7 +40,7 @@ def _said(message: JsonNode, left_out: Counter[str]) -> Message:
 
 
 def _text(message: JsonNode, left_out: Counter[str]) -> str:
-    """The texts among a message's parts; ``text``, in which other parts have a placeholder, where there are none."""
+    """Return the texts among a message's parts, else ``text``, which has placeholders for other parts."""
     content = message.find("content")
     parts = content.elements() if content and isinstance(content.value, list) else []
     if not parts:

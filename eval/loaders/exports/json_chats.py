@@ -1,4 +1,4 @@
-"""What formats that are JSON have in common: their chats, and the text of a message in one or several parts."""
+"""Common parts of JSON export formats: their chats, and the text of a message in one or several parts."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

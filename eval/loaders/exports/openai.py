@@ -33,7 +33,7 @@ def message(node: JsonNode) -> Message:
 
 
 def _messages(node: JsonNode) -> JsonNode:
-    """The array of messages of a chat: the chat itself, or its ``messages``."""
+    """Return the array of messages of a chat: the chat itself, or its ``messages``."""
     if isinstance(node.value, list):
         return node
     if has(node, "messages"):

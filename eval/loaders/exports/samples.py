@@ -49,7 +49,7 @@ def as_one_memory(chats: Sequence[Chat], name: str) -> tuple[list[Sample], bool]
 
 
 def _title(chat: Chat, session: Session) -> str:
-    """What a session is called among those of other chats: by its title, or by the chat and the session."""
+    """Return a session's title among those of other chats: its own, or the chat's with its own."""
     return f"{chat.name} {session.title}".strip() if chat.titled else session.title or chat.name
 
 

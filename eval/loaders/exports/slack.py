@@ -70,7 +70,7 @@ def _titles(groups: Iterable[JsonNode], people: Mapping[str, str]) -> dict[str, 
 
 
 def _chat(name: str, messages: Iterable[JsonNode], people: Mapping[str, str], left_out: Counter[str]) -> Chat:
-    """A channel; a thread belongs to the day on which it began."""
+    """Return a channel as a chat; a thread belongs to the day on which it began."""
     written = sorted(_written(messages, left_out), key=lambda message: (_began(message), _time(message)))
     said = [(seconds_in_utc(_began(message))[:10], _said(message, people)) for message in written]
     days = iter([day for day, _ in said])

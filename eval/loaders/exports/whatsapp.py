@@ -1,4 +1,4 @@
-"""WhatsApp's text of a chat, as Android and iOS write it, alone or in its zip archive."""
+"""WhatsApp's chat text, as Android and iOS write it, alone or in its zip archive."""
 
 import re
 from collections import Counter
@@ -79,7 +79,7 @@ def _text(path: Path, content: bytes) -> str:
 
 
 def _name(source: Path, path: Path) -> str:
-    """The other's name, which is that of the file, or of the archive where the file is ``_chat.txt``."""
+    """Return the other speaker's name, from the file, or from the archive where the file is ``_chat.txt``."""
     stem = path.stem if _CHAT_OF.match(path.stem) or path == source else source.stem
     return _CHAT_OF.sub("", stem).strip() or stem
 
@@ -154,7 +154,7 @@ def _moment(date: tuple[int, int, int], order: DateOrder, hour: int = 0, minute:
 
 
 def _said(entry: _Entry, order: DateOrder, path: Path, left_out: Counter[str]) -> Message | None:
-    """What somebody wrote, or nothing, whose reason is counted."""
+    """Return a message's text, or nothing, with the reason counted."""
     moment = _moment(entry.date, order, entry.hour, entry.minute)
     if moment is None:
         raise DataError(f"{path}: no calendar has the date {entry.date} in the order {order}; correct --date-order")

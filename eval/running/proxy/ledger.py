@@ -1,4 +1,4 @@
-"""What a proxy's ledger holds, and its summary: calls by phase and role, and texts that were embedded."""
+"""Ledger of a proxy and its summary: calls by phase and role, and texts that were embedded."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -96,7 +96,7 @@ class FailureLedger:
 
 
 def totals(calls: Iterable[CallRecord]) -> dict[tuple[str, str], RoleTotals]:
-    """Totals by phase and role, in the order in which they first occur."""
+    """Return the totals by phase and role, in the order in which they first occur."""
     found: dict[tuple[str, str], RoleTotals] = defaultdict(RoleTotals)
     for call in calls:
         found[call.phase, call.role].add(call)
@@ -104,7 +104,7 @@ def totals(calls: Iterable[CallRecord]) -> dict[tuple[str, str], RoleTotals]:
 
 
 def summary(folder: Path, price: Price | None = None, embedding: EmbeddingPrice | None = None) -> str:
-    """Text of a proxy's ledger.
+    """Return the text of a proxy's ledger.
 
     Args:
         folder: of the ledger.
@@ -130,7 +130,7 @@ def summary(folder: Path, price: Price | None = None, embedding: EmbeddingPrice 
 
 
 def _embedded(folder: Path, price: EmbeddingPrice | None) -> list[str]:
-    """What was embedded, and what that cost where it has a price."""
+    """Return the embedded texts, and their cost where there is a price."""
     embedded = list(ledger(folder / EMBEDDINGS, EmbeddingRecord))
     texts, seconds = sum(row.texts for row in embedded), sum(row.seconds for row in embedded)
     lines = [f" embeddings: {len(embedded)} requests, {texts} texts, {seconds:.1f} s"]
@@ -142,7 +142,7 @@ def _embedded(folder: Path, price: EmbeddingPrice | None) -> list[str]:
 
 
 def _failed(folder: Path) -> list[str]:
-    """How many requests got an error, by status; nothing where none did."""
+    """Return the numbers of failed requests by status; empty where none failed."""
     counts = Counter(row.status for row in ledger(folder / FAILURES, FailureRecord))
     by_status = ", ".join(f"{counts[status]} with status {status}" for status in sorted(counts))
     requests = "1 request" if counts.total() == 1 else f"{counts.total()} requests"

@@ -24,7 +24,7 @@ FILE = "proxy.json"
 
 @dataclass(frozen=True, slots=True)
 class ProxyRecord:
-    """What a proxy serves.
+    """Models that a proxy serves.
 
     Attributes:
         backbone: name of the preset.
@@ -52,7 +52,7 @@ class ProxyRecord:
 
 
 def make_record(plan: Plan, command: Sequence[str]) -> ProxyRecord:
-    """The record of a proxy that starts now.
+    """Return the record of a proxy that starts now.
 
     Args:
         plan: gives backbone, embedder and seed.
@@ -112,7 +112,7 @@ def write_record(folder: Path, record: ProxyRecord) -> None:
 
 
 def read_record(folder: Path) -> ProxyRecord | None:
-    """``proxy.json`` of a folder; ``None`` where there is none.
+    """Return ``proxy.json`` of a folder; ``None`` where there is none.
 
     Raises:
         ConfigError: it is damaged.
