@@ -44,7 +44,7 @@ def entry() -> NoReturn:
 
 
 def listing(known: Sequence[Command]) -> str:
-    """Text that lists the commands."""
+    """Return the list of commands as text."""
     width = max(len(command.name) for command in known)
     entries = (side_by_side(f"  {each.name:<{width}}  ", each.summary) for each in known)
     return "\n".join((filled(_USAGE), "", *entries, "", filled(_CLOSING), ""))

@@ -73,7 +73,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _columns(words: Iterable[str]) -> dict[str, str]:
-    """Field of a turn -> column, from ``FIELD=COLUMN``, several of which may be in one word with commas."""
+    """Return the field of a turn -> column, from ``FIELD=COLUMN``, several of which may be in one word with commas."""
     pairs = [one.partition("=") for word in words for one in _NEXT_FIELD.split(word)]
     if wrong := [field + sign + column for field, sign, column in pairs if not (field and sign and column)]:
         raise ConfigError(f"--map {wrong[0]}: write FIELD=COLUMN, as --map text=body speaker=author")
@@ -81,7 +81,7 @@ def _columns(words: Iterable[str]) -> dict[str, str]:
 
 
 def _samples(export: Export, options: argparse.Namespace) -> tuple[list[Sample], list[str]]:
-    """The conversations to be written, and what is to be said of them."""
+    """Return the conversations to write, and remarks on them."""
     if export.samples:
         if options.one_memory:
             raise ConfigError(f"--one-memory is for chats; {options.format} has questions of each conversation")

@@ -62,7 +62,7 @@ def _table(name: str, runs: Sequence[StoredRun]) -> Table:
 
 
 def _worth_showing(places: Sequence[CellPlace]) -> tuple[Sequence[CellPlace], Sequence[CellPlace]]:
-    """Measured cells, or all of them where none was measured; behind those of the paper's blocks come the others.
+    """Return the measured cells, or all where none was measured; those of the paper's blocks come first.
 
     Where nothing of the paper's blocks was measured, what it printed there comes first.
     """
@@ -75,7 +75,7 @@ def _worth_showing(places: Sequence[CellPlace]) -> tuple[Sequence[CellPlace], Se
 
 
 def run_folders(roots: Iterable[Path], runs: Mapping[str, StoredRun]) -> dict[str, Path]:
-    """Folder of each run; of a run and its summary the run's, which has the texts; of another of its name none."""
+    """Return the folder of each run, of a run with a summary the run's own; none for another run of its name."""
     found: dict[str, Path] = {}
     for folder in runs_first(find_run_folders(list(roots))):
         record = read_record(folder)

@@ -72,7 +72,7 @@ def reduced_record(run: StoredRun) -> dict[str, Any]:
 
 
 def _counted(note: Json) -> Json:
-    """A loader's note; of a list of texts their number."""
+    """Return a loader's note; for a list of texts their number."""
     return len(note) if isinstance(note, list) and any(isinstance(each, str) for each in note) else note
 
 

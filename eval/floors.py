@@ -42,7 +42,7 @@ PRESETS = tuple(info.floor_preset for info in DATASETS.values() if info.floor_pr
 
 
 def floor_metrics() -> list[Metric]:
-    """Metrics of texts that a constant answer is scored by: those of comparisons, and every definition of token F1."""
+    """Return the metrics of texts that score a constant answer: those of comparisons and all token F1s."""
     lexical = (METRICS[name] for name in groups()["lexical"])
     return [metric for metric in lexical if metric.listed or metric.group == TOKEN_F1]
 
@@ -94,7 +94,7 @@ def _middle(one: float | None, other: float | None) -> float | None:
 
 
 def policies_of(references: Sequence[ReferenceRecord]) -> tuple[Policy, ...]:
-    """Policies that differ on a data set: without a false answer all of them abstain."""
+    """Return the policies that differ on a data set: without a false answer all of them abstain."""
     offered = any(reference.adversarial_answer is not None for reference in references)
     return POLICIES if offered else ("always_abstain",)
 
@@ -132,7 +132,7 @@ def _abstention(reader: str) -> str:
 
 
 def _record(policy: Policy, name: str, data: LoadedData, config: Mapping[str, Mapping[str, Json]]) -> dict[str, Any]:
-    """Where the numbers come from; no time and no machine, because nothing ran."""
+    """Return the record of the numbers' origin; without time and machine, because nothing ran."""
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": f"floors/{policy}-{name}",
@@ -191,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _asked(words: Sequence[str], parser: argparse.ArgumentParser) -> tuple[Sequence[str], dict[str, Json]]:
-    """The data sets that are named, by name or as ``dataset=NAME``, and settings of one of them."""
+    """Return the named data sets, by name or as ``dataset=NAME``, and settings of one of them."""
     overrides = read_overrides([word for word in words if "=" in word], parser)
     named = [str(overrides.pop("dataset"))] if "dataset" in overrides else []
     datasets = [*named, *(word for word in words if "=" not in word)]

@@ -81,13 +81,13 @@ def read_config(name: str, overrides: Mapping[str, Json]) -> DatasetConfig:
 
 
 def _folder_of(name: str) -> Path:
-    """The folder with the preset: memsys's own, or that of a package that adds it."""
+    """Return the folder with the preset: memsys's own, or that of a package that adds it."""
     added = (folder / "dataset" for folder in plugin_folders())
     return next((folder for folder in (FOLDER, *added) if choices.find(name, folder)), FOLDER)
 
 
 def presets() -> list[str]:
-    """Names of all data set presets."""
+    """Return the names of all data set presets."""
     return sorted(choices.presets(FOLDER))
 
 

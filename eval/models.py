@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def asset_of(name: str) -> Asset:
-    """The asset of a name, or the one that the backbone of this name loads.
+    """Return the asset of a name, or the one that the backbone of this name loads.
 
     Raises:
         AssetError: there is neither.
@@ -77,7 +77,7 @@ def _chosen(names: Sequence[str]) -> Iterable[str]:
 
 
 def _where(asset: Asset) -> str:
-    """Where an asset can be had, and whether its checksum is known beforehand."""
+    """Return an asset's sources, and whether its checksum is known beforehand."""
     sources = ["hub"] * (asset.hub is not None) + ["packages"] * (asset.package is not None)
     unknown = ", checksum not known here" if None in asset.files.values() else ""
     return " or ".join(sources) + unknown

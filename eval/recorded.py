@@ -137,7 +137,7 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _folder(name: str) -> Path:
-    """The run folder that a name, or a path, means.
+    """Return the run folder of a name or path.
 
     Raises:
         ConfigError: it is none that can be made, or holds all runs.
@@ -184,7 +184,7 @@ def _from_files(options: argparse.Namespace, name: str) -> Any:
 
 
 def _questions(options: argparse.Namespace) -> Any:
-    """The data set's questions; ``None`` for those of the file."""
+    """Return the data set's questions; ``None`` for those of the file."""
     from eval.audit.recorded.catalogue import question_set
     from eval.audit.recorded.questions import load_questions
     from eval.loaders.registry import OWN
@@ -195,7 +195,7 @@ def _questions(options: argparse.Namespace) -> Any:
 
 
 def _shape(named: str | None, files: Sequence[Path]) -> Any:
-    """The shape that was named, or the one that fits the files, which is said."""
+    """Return the named shape, or the one that fits the files, which is reported."""
     from eval.audit.recorded.catalogue import load_catalogue
     from eval.audit.recorded.guess import guess_shape
     from eval.audit.recorded.shapes import read_shape

@@ -152,14 +152,14 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
 
 
 def _mixed_metrics(summary: Any) -> list[str]:
-    """Metrics for text in any script that the run was scored with: no protocol names them."""
+    """Return the metrics for text in any script that the run was scored with, which no protocol names."""
     from eval.metrics.registry import groups
 
     return [name for name in groups()["mixed"] if any(name in found for found in summary["metrics"].values())]
 
 
 def _scored_before(run: Path) -> tuple[str, set[str]]:
-    """Preset and metrics that a run was last scored with; nothing where it was not, or its file cannot be read."""
+    """Return preset and metrics of the last scoring; empty where there was none or its file is unreadable."""
     from eval.runs.stored import load_json
     from eval.scoring.rows import SCORES_META
 
@@ -181,7 +181,7 @@ def _report_dropped(earlier: tuple[str, set[str]], now: tuple[str, set[str]]) ->
 
 
 def _under(run: Path, summary: Any, labels: "LabelView") -> Any:
-    """The summary's means under a view of disputed labels; the file keeps those of the printed labels."""
+    """Return the summary's means under a view of disputed labels; the file keeps those of the printed labels."""
     from eval.runs.stored import data_sha256
     from eval.scoring.labels import VIEW_TEXT, under
     from eval.scoring.rows import load_scores
@@ -205,7 +205,7 @@ def _percent(mean: float | None) -> str:
 
 
 def _in_unit(metric: str, mean: float | None) -> str:
-    """A mean in the unit of its metric: percent of a share, seconds, words."""
+    """Return a mean in the unit of its metric: percent for a share, seconds, words."""
     from eval.metrics.registry import scale_of
 
     return "–" if mean is None else f"{scale_of(metric) * mean:.2f}"
@@ -219,7 +219,7 @@ def _table(title: str) -> "Table":
 
 
 def _answer_table(summary: Any) -> "Table":
-    """One line per protocol and column: the categories by their meaning, then the overall mean."""
+    """Return one line per protocol and column: the categories by their meaning, then the overall mean."""
     audited = ("audited", "n") if summary["audited"] else ()
     remark = "; audited: without doubtful gold answers" if audited else ""
     table = _table(f"answers, percent; adv: reading of questions without an answer; n: scored (unscored){remark}")
@@ -288,7 +288,7 @@ def _warn_of_no_entries(storage: Any) -> None:
 
 
 def _audited_cells(summary: Any, protocol: str, column: str) -> list[str]:
-    """Mean and number of questions whose gold answer is not in doubt; nothing where none is."""
+    """Return the mean and number of questions whose gold answer is not in doubt; nothing where none is."""
     if not summary["audited"]:
         return []
     mean = summary["audited"]["protocols"][protocol][column]
@@ -318,7 +318,7 @@ def _evidence_table(summary: Any) -> "Table":
 
 
 def _asked_table(summary: Any, asked: Sequence[str]) -> "Table":
-    """One line per metric that was named: its mean overall and in each category, as it is, under no protocol."""
+    """Return one line per named metric: its unscaled mean overall and in each category, under no protocol."""
     from eval.metrics.registry import select_metrics
 
     groups = summary["metrics"]

@@ -47,7 +47,7 @@ def serve_plan(plan: Plan, host: str) -> str:
 
 
 def make_engine(plan: Plan, host: str, registry: Registry) -> Engine:
-    """The engine of a plan's backbone, listening for this machine or for all.
+    """Return the engine of a plan's backbone, listening for this machine or for all.
 
     Raises:
         ConfigError: it cannot serve other machines.
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def group_folder(plan: Plan) -> Path:
-    """Where the servers of a plan's backbone are announced.
+    """Return the folder where the servers of a plan's backbone are announced.
 
     Raises:
         ConfigError: the plan has no backbone.
@@ -97,7 +97,7 @@ def group_folder(plan: Plan) -> Path:
 
 
 def log_folder(plan: Plan) -> Path:
-    """Where the logs of a plan's servers lie."""
+    """Return the folder of the logs of a plan's servers."""
     return group_folder(plan) / "logs"
 
 

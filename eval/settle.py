@@ -68,7 +68,7 @@ def _settle(run: Path, options: argparse.Namespace) -> None:
 
 
 def _unanswered(directory: Any) -> dict[str, tuple[str, str]]:
-    """Outcome and reason by question: of those settled, and of those answered with nothing."""
+    """Return outcome and reason by question, of settled ones and of unanswered ones."""
     from eval.runs.stored import load_answers
 
     found = {name: (row.outcome, row.reason) for name, row in directory.settled.items()}

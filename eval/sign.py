@@ -97,7 +97,7 @@ def _score(folder: Path) -> str:
 
 
 def _lexical(meta: Mapping[str, Any]) -> ScoringConfig:
-    """How a run was scored, without the metrics that need a model."""
+    """Return a run's settings of scoring, without the metrics that need a model."""
     known = {one.name for one in fields(ScoringConfig)}
     config = ScoringConfig(**{name: value for name, value in meta["config"].items() if name in known})
     lexical = [metric.name for metric in select_metrics(config.metrics) if not metric.neural]

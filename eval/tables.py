@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _papers_with(numbers: Sequence[int] | None) -> Sequence[str]:
-    """Papers that have all these tables; all papers where none has, so that the error names the tables there are."""
+    """Return the papers that have all these tables; all papers where none has, so that the error lists the tables."""
     found = [paper for paper in spec_names() if load_spec(paper).tables.keys() >= set(numbers or ())]
     return found or spec_names()
 
@@ -119,7 +119,7 @@ def _check_tables(papers: Sequence[str], numbers: Sequence[int]) -> None:
 
 
 def _runs(folders: Sequence[Path], labels: LabelView) -> list[StoredRun]:
-    """Runs under a view of disputed labels; those that cannot be shown are named."""
+    """Return the runs under a view of disputed labels; report those that cannot be shown."""
     runs, skipped = read_runs(folders)
     runs, reasons = all_under_labels(runs, labels)
     for reason in [*(f"{short_path(run.path)}: {run.reason}" for run in skipped), *reasons]:
@@ -199,7 +199,7 @@ def _overview(tables: Sequence[Table]) -> "RichTable":
 
 
 def _report_unused(unused: Mapping[str, str]) -> None:
-    """One line for each reason: most runs are of data sets that other papers have."""
+    """Report unused runs, one line for each reason: most are of data sets that other papers have."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in sorted(unused.items()):
         by_reason.setdefault(reason, []).append(name)

@@ -67,7 +67,7 @@ class Memory:
         return self._wait(self._memory.answer(question))
 
     def statistics(self) -> Mapping[str, Any]:
-        """What happened while the memory was built."""
+        """Return the statistics of building the memory."""
         return self._wait(self._memory.statistics())
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:

@@ -134,7 +134,7 @@ class AsyncMemory:
         return await self._reader.answer(self._llm, asked, Reference(asked.question_id, ()), retrieval.context)
 
     async def statistics(self) -> Mapping[str, Any]:
-        """What happened while the memory was built: sizes, causes, fallbacks."""
+        """Return the statistics of building the memory: sizes, causes, fallbacks."""
         async with self._borrowed() as memory:
             return memory.statistics()
 
@@ -152,7 +152,7 @@ class AsyncMemory:
 
     @asynccontextmanager
     async def _borrowed(self) -> AsyncIterator[MemorySystem]:
-        """The memory of the turns so far; one that was replaced meanwhile is closed when its last question ends."""
+        """Give the memory of the turns so far; a replaced one is closed when its last question ends."""
         memory = await self._memory()
         self._users[id(memory)] += 1
         try:
@@ -202,16 +202,16 @@ class _Nothing:
     """No snapshots, no display."""
 
     def load(self, conversation_id: str) -> None:
-        """Nothing was stored."""
+        """Return nothing: no snapshot was stored."""
 
     def save(self, conversation_id: str, snapshot: object) -> None:
-        """Nothing is stored."""
+        """Do nothing: no snapshot is stored."""
 
     def restored(self, turns: int) -> None:
-        """Nothing is shown."""
+        """Do nothing: no progress is shown."""
 
     def wrote(self, turns: int, seconds: float) -> None:
-        """Nothing is shown."""
+        """Do nothing: no progress is shown."""
 
 
 def open_async_memory(

@@ -29,7 +29,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class MemoryParts:
-    """What a memory is made of.
+    """Choices and settings that a memory is made of.
 
     Attributes:
         memory: makes the memory.
@@ -74,7 +74,7 @@ def choose(
 
 
 def endpoint(url: str, model: str, *, api_key_env: str | None = None, context_length: int = 8192) -> BackboneConfig:
-    """Settings of a model behind any server that speaks the OpenAI protocol.
+    """Return the settings of a model behind any server that speaks the OpenAI protocol.
 
     Args:
         url: of the server, up to and including ``/v1``.
@@ -126,7 +126,7 @@ def _check_object(part: str, given: object) -> None:
 
 
 def _composed(choices: Sequence[str], overrides: Sequence[str]) -> Any:
-    """The configuration of these choices and settings."""
+    """Compose the configuration of these choices and settings."""
     wanted = [*choices, *overrides]
     checker = Checker()
     parsed = checker.parse(wanted)

@@ -111,7 +111,7 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int, *, unmeasu
 
 
 def _present(entries: "Sequence[CatalogueEntry]") -> "list[CatalogueEntry]":
-    """Entries whose files are here; the others are named."""
+    """Return the entries whose files are present; report the others."""
     from eval.audit.recorded.catalogue import VARIABLE, paths_of, recorded_folder
 
     found, problems = [], []

@@ -1,4 +1,4 @@
-"""What the audit computes: ``conf/audit.yaml``."""
+"""Settings of the audit: ``conf/audit.yaml``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

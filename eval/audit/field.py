@@ -24,7 +24,7 @@ ROUNDING = 0.011
 
 
 def leaderboard(run: ScoredRun, config: AuditConfig) -> list[Row]:
-    """One row per reading of a run: mean, interval, questions, median words of the answers that count."""
+    """Return one row per reading of a run: mean, interval, questions, median words of the answers that count."""
     found: list[Row] = []
     for reading in all_readings(config):
         mean = estimate(run, reading, with_interval=True) if applies(run, reading) else None
@@ -52,7 +52,7 @@ def leaderboard(run: ScoredRun, config: AuditConfig) -> list[Row]:
 
 
 def stored_leaderboard(run: ScoredRun, config: AuditConfig, cache: Path) -> list[Row]:
-    """:func:`leaderboard` of a run, from the cache where the run's scores are those of last time."""
+    """Return :func:`leaderboard` of a run, from the cache where the run's scores are those of last time."""
     path = cache_path(run.entry, config, cache, "leaderboard")
     if not path.is_file():
         write_atomic(path, json.dumps(leaderboard(run, config)).encode())
@@ -61,7 +61,7 @@ def stored_leaderboard(run: ScoredRun, config: AuditConfig, cache: Path) -> list
 
 
 def headlines(runs: Sequence[ScoredRun]) -> list[Row]:
-    """Printed number, mean of what is in the file, and the other way to average, for every printed headline."""
+    """Return the printed number, the file's mean, and the other average for every printed headline."""
     found = []
     for run in runs:
         for printed in run.entry.printed:
@@ -95,7 +95,7 @@ def headlines(runs: Sequence[ScoredRun]) -> list[Row]:
 
 
 def _mean_verdict(run: ScoredRun) -> float:
-    """Share of right answers among all that have a verdict, percent."""
+    """Return the share of right answers among all that have a verdict, percent."""
     verdicts = [next(iter(answer.verdicts.values())) for answer in run.answers if answer.verdicts]
     return 100 * sum(verdicts) / len(verdicts)
 
@@ -107,7 +107,7 @@ def _mean_of_repeats(group: Sequence[ScoredRun], metric: str) -> float:
 
 
 def orderings(runs: Sequence[ScoredRun], board: Sequence[Row]) -> list[Row]:
-    """Every two runs with a printed judge score on the same data: which readings keep the printed order?
+    """Compare every two runs with a printed judge score on the same data: which metrics keep the printed order?
 
     Args:
         runs: of the catalogue.
@@ -144,7 +144,7 @@ def orderings(runs: Sequence[ScoredRun], board: Sequence[Row]) -> list[Row]:
 
 
 def _means(name: str, board: Sequence[Row]) -> dict[tuple[str, str, str], float]:
-    """Mean by metric, labels and counting."""
+    """Return the mean by metric, labels and counting."""
     return {
         (str(row["metric"]), str(row["labels"]), str(row["counting"])): float(str(row["mean"]))
         for row in board
@@ -158,7 +158,7 @@ def _table(run: ScoredRun, value: float) -> str:
 
 
 def detectors(runs: Sequence[ScoredRun]) -> list[Row]:
-    """Counts of what makes a file's numbers doubtful; questions that were run again are compared with the others."""
+    """Count what makes a file's numbers doubtful; compare questions that were run again with the others."""
     return [{"run": run.entry.name, **_found(run)} for run in runs]
 
 
@@ -183,13 +183,13 @@ def _found(run: ScoredRun) -> Row:
 
 
 def _few_of_category_5(run: ScoredRun) -> int:
-    """Questions of category 5 in a file that is otherwise without: the two that have an answer slip in."""
+    """Return the category-5 questions in a file otherwise without: the two that have an answer."""
     count = sum(answer.category == CATEGORY_5 for answer in run.answers) if run.entry.dataset == "locomo" else 0
     return count if count < 10 else 0
 
 
 def renamed(run: ScoredRun) -> list[str]:
-    """Category names of a file or of its printed table that stand for another category than LoCoMo's.
+    """Return the category names of a file or of its printed table that stand for another category than LoCoMo's.
 
     A name in the file is compared with the data set's number of the same rows; a printed score against the mean of the
     verdicts in each category: the category that gives the printed number is the one that was printed.
@@ -212,7 +212,7 @@ def renamed(run: ScoredRun) -> list[str]:
 
 
 def rerun_only(run: ScoredRun) -> Row:
-    """How the errors lie between questions that were run again and the others.
+    """Return how errors are distributed between questions that were run again and the others.
 
     Where only failures are run again, every error that is left is among them; ``p`` is the chance of so many errors
     there if the questions had been drawn at random among those with a verdict (hypergeometric).
@@ -230,7 +230,7 @@ def rerun_only(run: ScoredRun) -> Row:
 
 
 def repeat_spread(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
-    """Spread of repeated runs of one experiment, under the leading metric."""
+    """Return the spread of repeated runs of one experiment, under the leading metric."""
     groups: dict[str, list[float]] = defaultdict(list)
     questions: dict[str, int] = {}
     for run in runs:
@@ -259,6 +259,6 @@ def _deviation(means: Sequence[float]) -> float | None:
 
 
 def _least_difference(means: Sequence[float]) -> float | None:
-    """What two single runs must differ by for chance not to explain it, 95 %: t times the error of a difference."""
+    """Return the smallest difference of two single runs beyond chance (95 %): t times the standard error."""
     deviation = _deviation(means)
     return None if deviation is None else t_quantile((1 + LEVEL) / 2, len(means) - 1) * sqrt(2) * deviation

@@ -1,4 +1,4 @@
-"""Which recorded judges were measured: the verdicts of the others are no column of the leaderboards."""
+"""Recorded judges that were measured; verdicts of others are not shown in the leaderboards."""
 
 from collections.abc import Mapping, Sequence
 

@@ -32,7 +32,7 @@ BOARD = {
 
 
 def text(value: object) -> str:
-    """A value as CSV files hold it: four decimals at the most, two digits below that, empty where there is none."""
+    """Return a value as in CSV files: at most four decimals, two digits below that, empty for none."""
     if isinstance(value, float):
         if value != value:
             return ""
@@ -41,7 +41,7 @@ def text(value: object) -> str:
 
 
 def short(value: object, decimals: int | None = None) -> str:
-    """A value as people read it: one decimal from 10 on, two below, whole numbers whole; or so many decimals."""
+    """Return a value for people: one decimal from 10 on, two below, integers whole; or so many decimals."""
     if not isinstance(value, float):
         return text(value)
     if value != value:
@@ -54,7 +54,7 @@ def short(value: object, decimals: int | None = None) -> str:
 
 
 def board(rows: Iterable[Row], config: AuditConfig, data: str, labels: str = "printed") -> list[Row]:
-    """One row per run: all metrics over categories 1 to 4, question mean; the leading metric with its interval.
+    """Return one row per run: all metrics over categories 1 to 4, question mean; the leading metric with its interval.
 
     Args:
         rows: of the leaderboard, all readings.
@@ -119,20 +119,20 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
 
 
 def caption(data: str) -> str:
-    """What is above a leaderboard."""
+    """Return the caption of a leaderboard."""
     which = "categories 1 to 4, " if data == "locomo" else ""
     return f"Percent, {which}question mean; n: questions; words: median of an answer. {ONE_CONVERSATION}."
 
 
 def markdown(rows: Sequence[Row], columns: Mapping[str, str], decimals: int | None = None) -> list[str]:
-    """A table with its headings, and an empty line behind it; see :func:`short` for the decimals."""
+    """Return a Markdown table with its headings and a blank line after it; see :func:`short` for the decimals."""
     head = [markdown_row([markdown_cell(name) for name in columns.values()]), markdown_row(["---"] * len(columns))]
     body = (markdown_row([markdown_cell(short(row.get(name), decimals)) for name in columns]) for row in rows)
     return [*head, *body, ""]
 
 
 def used_columns(rows: Sequence[Row], columns: Mapping[str, str]) -> dict[str, str]:
-    """Columns that hold something other than nothing and 0 in some row."""
+    """Return the columns with a value other than empty and 0."""
     return {key: name for key, name in columns.items() if any(_says(row.get(key)) for row in rows)}
 
 
@@ -141,7 +141,7 @@ def _says(value: object) -> bool:
 
 
 def named_rows(rows: Sequence[Row]) -> list[Row]:
-    """Rows with the page's names of metrics."""
+    """Return the rows with the page's names of metrics."""
     return [
         row
         | {"metric": METRIC_NAMES.get(str(row.get("metric")), row.get("metric"))}
@@ -154,12 +154,12 @@ def named_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def _meanings(names: str) -> str:
-    """``single-hop=multi-hop`` in words."""
+    """Return ``single-hop=multi-hop`` in words."""
     return ", ".join(f"{said} means {meant}" for said, _, meant in (one.partition("=") for one in names.split()))
 
 
 def turned(names: str) -> str:
-    """Metrics under which an order turns, the F1s in one word where all of them do."""
+    """Return the metrics that reverse an order, with the F1 variants as one name if all of them do."""
     found = names.split()
     every = set(F1_NAMES) <= set(found)
     rest = [METRIC_NAMES.get(name, name) for name in found if not (every and name in F1_NAMES)]
@@ -167,7 +167,7 @@ def turned(names: str) -> str:
 
 
 def chosen(name: str, tables: Mapping[str, Sequence[Row]]) -> Sequence[Row]:
-    """Rows that a section shows: of the orderings those that one source prints; of files no counts of nothing."""
+    """Return the rows that a section shows: orderings printed by one source; files without counts of zero."""
     section = SECTIONS[name]
     rows = [row for row in tables.get(section.of or name) or () if not section.only or row.get(section.only)]
     if name == "detectors":
@@ -176,7 +176,7 @@ def chosen(name: str, tables: Mapping[str, Sequence[Row]]) -> Sequence[Row]:
 
 
 def findings(tables: Mapping[str, Sequence[Row]]) -> list[str]:
-    """One sentence or two for each question that the tables answer; of empty tables none."""
+    """Return one or two sentences for each question that the tables answer; none for empty tables."""
     makers = (_headlines, _orderings, _people, _wrong, _judge_presets, _reruns, _length)
     return [line for make in makers for line in make(tables)]
 

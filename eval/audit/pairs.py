@@ -17,7 +17,7 @@ LEAST_SHARED = 100
 
 
 def paired_tests(runs: Sequence[ScoredRun], metric: str) -> list[Row]:
-    """Every two runs on their common questions under one metric; of verdicts, every two of one publisher's judge.
+    """Test every two runs on their common questions under one metric; verdicts only of one publisher's judge.
 
     The tests explore and are not corrected, as the name of their column says. Holm's correction over a thousand pairs,
     with ten conversations, would confirm nothing: the least p of so few is 2 in 1,024.
@@ -77,7 +77,7 @@ class _Aligned:
         return cls([(asked[name].conversation_id, asked[name].category) for name in numbers], found, {})
 
     def differences(self, one: str, two: str) -> MetricScores:
-        """Score of one run minus that of another on the questions that both answered."""
+        """Return one run's scores minus another's on their common questions."""
         gaps = self.values[one] - self.values[two]
         shared = np.flatnonzero(~np.isnan(gaps))
         key = shared.tobytes()

@@ -27,7 +27,7 @@ class Labelled:
 
 
 def against_people(run: ScoredRun, config: AuditConfig) -> list[Row]:
-    """Agreement of every metric with the labels in a run, overall (categories 1 to 4) and by category."""
+    """Return the agreement of every metric with the labels in a run, overall (categories 1 to 4) and by category."""
     found = []
     for metric in config.metrics:
         for name, answers in _groups(run.answers):
@@ -63,7 +63,7 @@ def _labelled(answers: Iterable[AnsweredQuestion], metric: str) -> Labelled | No
 
 
 def agreement(labelled: Labelled) -> Row:
-    """Agreement and kappa at a held-out threshold, area under the ROC curve, Kendall's tau-b, with 95 % intervals.
+    """Return agreement and kappa at a held-out threshold, AUC and Kendall's tau-b, with 95 % intervals.
 
     What is named ``in_sample`` is of the threshold with the highest accuracy on all of these answers, which flatters.
     What is named ``held_out`` takes for each conversation the threshold that is best on the others; it is NaN with one
@@ -94,7 +94,7 @@ def agreement(labelled: Labelled) -> Row:
 
 
 def _with_interval(name: str, figures: Floats) -> Row:
-    """A figure of all conversations, which comes first, with its interval from those that leave out one each."""
+    """Return a figure of all conversations with its jackknife interval; the full sample's value comes first."""
     value, left_out = float(figures[0]), figures[1:]
     count = len(left_out)
     if count < 2:
@@ -105,7 +105,7 @@ def _with_interval(name: str, figures: Floats) -> Row:
 
 
 def best_threshold(scores: Floats, right: Flags) -> float:
-    """The lowest threshold whose ``score >= threshold`` agrees with most labels; infinity calls everything wrong."""
+    """Return the lowest threshold whose ``score >= threshold`` agrees best with labels; infinity accepts none."""
     order = np.argsort(scores)
     ordered, labels = scores[order], right[order].astype(np.int64)
     starts = np.concatenate([[0], np.flatnonzero(np.diff(ordered) > 0) + 1])
@@ -117,7 +117,7 @@ def best_threshold(scores: Floats, right: Flags) -> float:
 
 
 def _held_out_calls(labelled: Labelled) -> Flags | None:
-    """Which answers are called right, each by the threshold that is best on the other conversations; with one, none."""
+    """Return which answers are accepted, each by the best threshold on the other conversations; none with one."""
     called = np.zeros(len(labelled.right), dtype=np.bool_)
     for unit in np.unique(labelled.units):
         own = labelled.units == unit
@@ -128,13 +128,13 @@ def _held_out_calls(labelled: Labelled) -> Flags | None:
 
 
 def _cells(called: Flags, right: Flags, units: Ints) -> Floats:
-    """Counts by conversation of called-right-and-right, called-right-and-wrong, the other two; shape (units, 4)."""
+    """Return 2x2 counts by conversation, accepted-and-right first; shape (units, 4)."""
     index = units * 4 + np.where(called, 0, 2) + np.where(right, 0, 1)
     return np.bincount(index, minlength=4 * (int(units.max()) + 1)).reshape(-1, 4).astype(np.float64)
 
 
 def _table_figures(cells: Floats) -> tuple[Floats, Floats]:
-    """Accuracy and Cohen's kappa of tables, shape (rows, 4)."""
+    """Return the accuracy and Cohen's kappa of tables, shape (rows, 4)."""
     total = cells.sum(axis=1)
     observed = (cells[:, 0] + cells[:, 3]) / total
     called, right = (cells[:, 0] + cells[:, 1]) / total, (cells[:, 0] + cells[:, 2]) / total
@@ -144,7 +144,7 @@ def _table_figures(cells: Floats) -> tuple[Floats, Floats]:
 
 
 def _rank_figures(labelled: Labelled, drawn: Floats) -> tuple[Floats, Floats]:
-    """AUC and tau-b for each row of conversations' weights: sums over pairs of answers, added up by conversation."""
+    """Return AUC and tau-b for each row of conversation weights, from pair sums by conversation."""
     order = np.argsort(labelled.units, kind="stable")
     scores, right, units = labelled.values[order], labelled.right[order], labelled.units[order]
     starts = np.searchsorted(units, np.arange(int(units.max()) + 1))
@@ -161,7 +161,7 @@ def _by_units(matrix: Floats, starts: Ints) -> Floats:
 
 
 def judges_against_people(runs: Sequence[ScoredRun], people: ScoredRun, config: AuditConfig) -> list[Row]:
-    """Recorded judges on answers that people labelled: equal answers to a question, whoever gave them.
+    """Compare recorded judges with people's labels of equal answers to a question, whoever gave them.
 
     Case, punctuation and articles do not count. Answers that many systems give are short and easier than most: the
     figures say how a judge does on these alone.
@@ -203,7 +203,7 @@ def _share(flags: Flags) -> float | None:
 
 
 def on_wrong_answers(run: ScoredRun) -> list[Row]:
-    """Share of answers, wrong on purpose, that a judge accepts, with the scores that they get all the same."""
+    """Return the share of intentionally wrong answers that a judge accepts, with their scores."""
     found = []
     for name, answers in _groups(run.answers):
         judged = [value for _, value in values(answers, RunReading(JUDGE, "printed", "abstain"))]
@@ -221,7 +221,7 @@ def on_wrong_answers(run: ScoredRun) -> list[Row]:
 
 
 def length_bias(runs: Sequence[ScoredRun], config: AuditConfig) -> list[Row]:
-    """Correlation of the log of an answer's words with its score, within runs and between answers to one question.
+    """Correlate the log of an answer's length with its score, within runs and between answers to one question.
 
     ``within_question`` compares answers of different systems to the same question: words and scores less their mean
     over the systems. That leaves out that some questions need longer answers and are harder. NaN where there is
@@ -263,7 +263,7 @@ def _correlation(rows: Sequence[tuple[str, str, int, float]], key: int) -> float
 
 
 def _pearson(one: Floats, other: Floats) -> float:
-    """Pearson's correlation; NaN where it is not defined: of fewer than two values, or where all values are equal."""
+    """Return Pearson's correlation; NaN where undefined: fewer than two values, or all values equal."""
     if len(one) < 2 or not np.ptp(one) or not np.ptp(other):
         return float("nan")
     return float(np.corrcoef(one, other)[0, 1])

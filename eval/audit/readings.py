@@ -42,7 +42,7 @@ class ReadingEstimate:
 
 
 def all_readings(config: AuditConfig) -> list[RunReading]:
-    """Every metric under every view and counting; verdicts cannot be corrected, only masked."""
+    """Return every metric under every view and counting; verdicts cannot be corrected, only masked."""
     found = [
         RunReading(metric, labels, counting)
         for metric in (*config.metrics, JUDGE)
@@ -62,7 +62,7 @@ _JUDGED = ("question", "category")
 
 
 def values(answers: Iterable[AnsweredQuestion], reading: RunReading) -> Iterator[tuple[AnsweredQuestion, float]]:
-    """Answers that count under a reading, with their scores."""
+    """Yield the answers that count under a reading, with their scores."""
     for answer in answers:
         if _left_out(answer, reading.labels):
             continue
@@ -91,14 +91,14 @@ def _value(answer: AnsweredQuestion, reading: RunReading) -> float | None:
 
 
 def scores(answers: Iterable[AnsweredQuestion], reading: RunReading) -> tuple[MetricScores, MeanRule]:
-    """Scores by question and how they are averaged."""
+    """Return the scores by question and how they are averaged."""
     found = MetricScores.of((value, one.conversation_id, one.category) for one, value in values(answers, reading))
     strata = sorted({int(stratum) for stratum in found.strata})
     return found, MeanRule(tuple((one, 1.0) for one in strata)) if reading.counting == "category" else MeanRule()
 
 
 def applies(run: ScoredRun, reading: RunReading) -> bool:
-    """Whether a reading says something of a run that no other reading says."""
+    """Return whether a reading of a run differs from all others."""
     categories = {answer.category for answer in run.answers}
     many = sum(answer.category == CATEGORY_5 for answer in run.answers)
     if reading.counting in ("fooled", "abstain") and many < 10:
@@ -113,7 +113,7 @@ def applies(run: ScoredRun, reading: RunReading) -> bool:
 def estimate(
     run: ScoredRun, reading: RunReading, *, category: int | None = None, with_interval: bool = False
 ) -> ReadingEstimate | None:
-    """Mean of a run under a reading, percent, with its cluster t interval; ``None`` where nothing is scored."""
+    """Return a run's mean under a reading, percent, with a cluster t interval; ``None`` if nothing is scored."""
     answers: Sequence[AnsweredQuestion] = run.answers
     if category is not None:
         answers = [answer for answer in answers if answer.category == category]

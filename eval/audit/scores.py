@@ -136,18 +136,18 @@ def _load_corpora(metrics: Sequence[str]) -> None:
 
 
 def default_workers() -> int:
-    """Processes to use: the cores that this process may use, four at the most."""
+    """Return the number of processes: the cores that this process may use, at most four."""
     return min(4, usable_cores())
 
 
 def cache_path(entry: CatalogueEntry, config: AuditConfig, cache: Path, kind: str = "scores") -> Path:
-    """File that keeps what was computed of an entry; another one when anything that can change it changes."""
+    """Return the cache file of an entry's scores, which changes with anything that can change them."""
     more = sorted(doubtful_adversarial()) if kind == "leaderboard" else []
     return cache / f"{entry.name}-{kind}-{_key(entry, config, more)}.json"
 
 
 def _key(entry: CatalogueEntry, config: AuditConfig, more: Sequence[str]) -> str:
-    """Everything that can change what was computed of an entry."""
+    """Return everything that can change the scores of an entry."""
     shape = asdict(load_catalogue().shapes[entry.shape])
     parts: list[Any] = [
         VERSION,
@@ -258,7 +258,7 @@ def _scores(metrics: Sequence[str], prediction: str, answers: Sequence[str], cat
 
 @lru_cache(maxsize=1 << 18)
 def _score(metric: str, prediction: str, answers: tuple[str, ...], category: int) -> float | None:
-    """Systems often give the same answer to a question; METEOR and ROUGE are slow."""
+    """Score one answer, cached: systems often give the same answer, and METEOR and ROUGE are slow."""
     known = find_metric(metric)
     if known.rule is not None and category > CATEGORY_5:
         return None  # LoCoMo's rules are for its own categories

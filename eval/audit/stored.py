@@ -38,7 +38,7 @@ def stored_tables(folder: Path) -> Mapping[str, Sequence[Row]]:
 
 
 def rows_of(text: str, path: Path) -> list[Row]:
-    """Rows of a table as its CSV file has them.
+    """Return the rows of a table as its CSV file has them.
 
     Raises:
         DataError: a figure is not a number.

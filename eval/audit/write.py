@@ -75,7 +75,7 @@ _LATEX = {
 
 
 def leaderboard_latex(rows: Sequence[Row], config: AuditConfig) -> str:
-    """The leaderboard of LoCoMo; see :func:`eval.results.tables.plain_latex.plain_latex`.
+    """Return the leaderboard of LoCoMo; see :func:`eval.results.tables.plain_latex.plain_latex`.
 
     F1 is the leading definition; min and max are those of the seven.
     """

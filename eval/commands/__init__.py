@@ -1,1 +1,1 @@
-"""What the commands share: exit statuses, options, terminal output."""
+"""Common parts of the commands: exit statuses, options, terminal output."""

@@ -27,7 +27,7 @@ class Command:
 
 
 def commands(package: Path = PACKAGE) -> list[Command]:
-    """All commands, by name: modules of the package with a ``main``, and folders with a ``__main__``."""
+    """Return all commands, by name: modules of the package with a ``main``, and folders with a ``__main__``."""
     modules = [path for path in package.glob("*.py") if not path.name.startswith("_")]
     found = [_command(path, path.stem) for path in (*modules, *package.glob("*/__main__.py"))]
     return sorted((command for command in found if command), key=lambda command: command.name)

@@ -1,4 +1,4 @@
-"""What the command lines share: exit statuses, one message for what a user can correct, the option that names runs.
+"""Common parts of command lines: exit statuses, messages of user errors, the option that names runs.
 
 Every command starts by :func:`start`, and its ``main`` is an :func:`explains_errors`. What stops a command before that,
 while it is being imported, is for :mod:`eval`.
@@ -128,12 +128,12 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 
 def program(command: str) -> str:
-    """How the running command was called, for its usage: ``memsys NAME``, or ``python -m eval.NAME``."""
+    """Return the command as it was called, for its usage: ``memsys NAME``, or ``python -m eval.NAME``."""
     return sys.argv[0] if sys.argv[0].startswith("memsys ") else f"python -m eval.{command}"
 
 
 def described(doc: str | None) -> str:
-    """A module's docstring as its help shows it: one back-tick around what is typed, as everywhere in messages.
+    """Return a module's docstring for its help, with single back-ticks around code.
 
     Pages and scripts are named as those of the source where memsys is an installed package.
     """
@@ -164,7 +164,7 @@ class _TaskFailures(logging.Filter):
     interrupted = False
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a line is about a failure."""
+        """Return whether a line is about a failure."""
         error = record.exc_info[1] if record.exc_info else None
         return not (self.interrupted or isinstance(error, KeyboardInterrupt | SystemExit))
 

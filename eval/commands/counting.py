@@ -38,7 +38,7 @@ def counted(title: str, total: int, clock: Callable[[], float] = time.monotonic)
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people read them: ``45 s``, ``3 min 05 s``, ``2 h 10 min``."""
+    """Return seconds as text: ``45 s``, ``3 min 05 s``, ``2 h 10 min``."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

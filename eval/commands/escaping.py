@@ -45,32 +45,32 @@ _LATEX = {
 
 
 def terminal(text: str) -> str:
-    """Text for a terminal: line breaks and tabs stay, every other control character is written out."""
+    """Escape text for a terminal: line breaks and tabs stay, other control characters are written out."""
     return _UNSEEN.sub(_written_out, text)
 
 
 def ascii_marks(text: str) -> str:
-    """Text for an output without Unicode: the marks of our tables become characters of ASCII, other letters stay."""
+    """Convert text for an output without Unicode: marks of our tables become ASCII, other letters stay."""
     return text.translate(_ASCII_MARKS)
 
 
 def one_line(text: str) -> str:
-    """Text in one line: line breaks and tabs become blanks, other control characters are written out."""
+    """Put text on one line: line breaks and tabs become spaces, other control characters are written out."""
     return terminal(re.sub(r"[ \t]*[\n\r\t\x0b\x0c\x85\u2028\u2029]+[ \t]*", " ", text))
 
 
 def markdown(text: str) -> str:
-    """Text for a line of Markdown outside of tables."""
+    """Escape text for a line of Markdown outside of tables."""
     return _MARKDOWN.sub(lambda match: _MARKDOWN_WRITTEN[match[0]], one_line(text))
 
 
 def markdown_cell(text: str) -> str:
-    """Text for a cell of a Markdown table, which a backslash before the bar would end."""
+    """Escape text for a cell of a Markdown table, which a backslash before the bar would end."""
     return markdown(text).replace("\\|", "\\\\|").replace("|", "\\|")
 
 
 def markdown_code(text: str) -> str:
-    """Text as code in a line of Markdown, inside more backticks than it holds."""
+    """Format text as code in a line of Markdown, inside more back-ticks than it contains."""
     plain = one_line(text)
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", plain)), default=0))
     blank = " " if plain.startswith("`") or plain.endswith("`") else ""
@@ -78,7 +78,7 @@ def markdown_code(text: str) -> str:
 
 
 def script_json(data: Json) -> str:
-    """JSON that may stand inside a ``script`` element of HTML, whatever its strings hold."""
+    """Return JSON that is safe inside a ``script`` element of HTML."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -86,18 +86,18 @@ def script_json(data: Json) -> str:
 
 
 def svg(text: str) -> str:
-    """Text for a figure, whose writer escapes markup itself but writes what XML does not allow."""
+    """Remove from a figure's text what XML does not allow; the figure's writer escapes markup itself."""
     return terminal(text).replace("\t", " ")
 
 
 def latex(text: str) -> str:
-    """Text for LaTeX, in one paragraph; behind a line's end, a bracket at its beginning is not an option of that."""
+    """Escape text for one paragraph of LaTeX, also a bracket behind a line's end, which would be its option."""
     written = "".join(_LATEX.get(character, character) for character in one_line(text))
     return f"{{[}}{written[1:]}" if written.startswith("[") else written
 
 
 def csv_cell(value: object) -> object:
-    """A cell of a CSV file: text that a spreadsheet would read as a formula gets an apostrophe, a number stays one."""
+    """Escape a CSV cell: text that a spreadsheet would read as a formula gets an apostrophe, numbers stay."""
     if not isinstance(value, str) or _NUMBER.fullmatch(value):
         return value
     safe = terminal(value.replace("\r\n", "\n"))
@@ -105,12 +105,12 @@ def csv_cell(value: object) -> object:
 
 
 def csv_row(values: Iterable[object]) -> list[object]:
-    """The cells of a row of a CSV file."""
+    """Return the cells of a row of a CSV file."""
     return [csv_cell(value) for value in values]
 
 
 def markdown_row(cells: Sequence[str]) -> str:
-    """A row of a Markdown table from texts that are escaped already."""
+    """Return a row of a Markdown table from escaped texts."""
     return f"| {' | '.join(cells)} |"
 
 

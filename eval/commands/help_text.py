@@ -17,7 +17,7 @@ class Paragraphs(argparse.HelpFormatter):
 
 
 def window() -> int:
-    """Columns of the terminal, or of what ``COLUMNS`` says."""
+    """Return the number of columns of the terminal, or of ``COLUMNS``."""
     return shutil.get_terminal_size((_PIPE_WIDTH, 0)).columns
 
 
@@ -39,7 +39,7 @@ def _wrapped(line: str, width: int, indent: str) -> str:
 
 
 def side_by_side(name: str, about: str, indent: str = "    ") -> str:
-    """A name with its description next to it, or below it where the window is too narrow for both.
+    """Return a name with its description next to it, or below it where the window is too narrow for both.
 
     Args:
         name: padded to the width of its column.

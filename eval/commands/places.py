@@ -1,4 +1,4 @@
-"""Where commands write: one rule for all of them.
+"""Output locations of commands: one rule for all of them.
 
 What nobody named lies under ``results/`` of the checkout, from whatever folder a command is started (of the current
 folder where memsys is installed as a package); what somebody named is taken from the current folder. Of the folders of
@@ -76,7 +76,7 @@ def _check_parent(named: Path, folder: Path, option: str = "--out") -> None:
 
 
 def tracked_remark(path: Path) -> str:
-    """What to say of a place that git tracks; empty for others."""
+    """Return the remark on a path that git tracks; empty for others."""
     place = path.absolute()
     if not is_installed() and any(place.is_relative_to(RESULTS / name) for name in TRACKED):
         name = place.relative_to(RESULTS.parent)

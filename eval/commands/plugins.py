@@ -19,7 +19,7 @@ GROUP, VARIABLE = "memsys.plugins", "MEMSYS_PLUGINS"
 
 
 def plugin_packages() -> list[str]:
-    """Names of the packages, sorted.
+    """Return the names of the packages, sorted.
 
     Raises:
         ConfigError: the variable holds what no package can be called.
@@ -32,13 +32,13 @@ def plugin_packages() -> list[str]:
 
 
 def plugin_versions() -> dict[str, str]:
-    """The version of each package that is installed as a plug-in; empty for those that the variable names."""
+    """Return the version of each package that is installed as a plug-in; empty for those that the variable names."""
     installed = {point.value: point.dist.version for point in entry_points(group=GROUP) if point.dist}
     return {name: installed.get(name, "") for name in plugin_packages()}
 
 
 def plugin_folders() -> list[Path]:
-    """The ``conf`` folders of the packages that have one; none of them is imported.
+    """Return the ``conf`` folders of the packages that have one, without importing any.
 
     Raises:
         ConfigError: a package cannot be found.
@@ -80,7 +80,7 @@ def load_plugins() -> None:
 
 
 def raised(error: BaseException) -> str:
-    """What somebody else's code raised, and the file and line where it did."""
+    """Return the error that a plug-in's code raised, with file and line."""
     if isinstance(error, SyntaxError):
         place = f"{error.filename}:{error.lineno}"
         said = error.msg

@@ -1,4 +1,4 @@
-"""What somebody may have meant who mistyped a name."""
+"""Suggestions for mistyped names."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -8,7 +8,7 @@ _MOST = 4
 
 
 def close_names(name: str, known: Iterable[str]) -> list[str]:
-    """Known names that look like a name, best first; a key is also known by its last part.
+    """Return the known names similar to a name, best first; a key is also known by its last part.
 
     Args:
         name: what was typed.
@@ -27,6 +27,6 @@ def close_names(name: str, known: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The question to put behind a message, ``; did you mean a, b?`` without its end; empty if nothing looks alike."""
+    """Return ``; did you mean a, b?`` without its end, to append to a message; empty without similar names."""
     close = close_names(name, known)
     return f"; did you mean {' or '.join(close)}?" if close else ""

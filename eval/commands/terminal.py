@@ -1,4 +1,4 @@
-"""What is printed: consoles that read nothing as a command or as markup, and the line that names the current stage."""
+"""Terminal output: consoles that interpret no markup, and the line that names the current stage."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ _QUIET_SECONDS = 3.0
 
 @cache
 def console(least_width: int = 0) -> "Console":
-    """Console on standard output; plain text where it is not a terminal.
+    """Return the console on standard output; plain text where it is not a terminal.
 
     Args:
         least_width: columns that a table needs; in a narrow window a wrapped line is easier to read than a cut one.
@@ -45,7 +45,7 @@ def complain(message: str) -> None:
 
 
 class Stages:
-    """What a command is at: a line with a spinner and seconds in a terminal, else lines on standard error.
+    """Display of a command's stage: a line with a spinner and seconds in a terminal, else lines on standard error.
 
     Args:
         clock: seconds from any beginning.

@@ -107,7 +107,7 @@ def _groups(columns: Sequence[Column]) -> list[list[Column]]:
 
 
 def _width_of_keys(keys: Sequence[Column], columns: Sequence[Column], width: int) -> int:
-    """Columns that the keys take: theirs, or what the widest group of other columns leaves them."""
+    """Return the width of the key columns: theirs, or what the widest group of other columns leaves."""
     natural = sum(key.width for key in keys) + _GAP * (len(keys) - 1)
     widest = max((sum(column.width + _GAP for column in group) for group in _groups(columns)), default=0)
     return min(natural, max(width - widest, _LEAST_TEXT * len(keys) + _GAP * (len(keys) - 1)))

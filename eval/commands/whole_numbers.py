@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 def count(least: int = 0, most: int | None = None) -> Callable[[str], int]:
-    """How an option's whole number is read, as the ``type`` of :mod:`argparse`.
+    """Make a parser of an option's whole number, as the ``type`` of :mod:`argparse`.
 
     Args:
         least: smallest number that is taken; others are an error that names the option.

@@ -22,7 +22,7 @@ class JudgeAgreement:
 
 
 def cohen_kappa(one: Sequence[Hashable], two: Sequence[Hashable]) -> float | None:
-    """Agreement beyond chance: ``(observed - expected) / (1 - expected)``.
+    """Return the agreement beyond chance: ``(observed - expected) / (1 - expected)``.
 
     Args:
         one: labels of the first judge.
@@ -42,7 +42,7 @@ def cohen_kappa(one: Sequence[Hashable], two: Sequence[Hashable]) -> float | Non
 
 
 def majority(shares: Mapping[str, float | None]) -> dict[str, str]:
-    """Verdict of each question by the majority of its repeats; questions without one are left out.
+    """Return the verdict of each question by the majority of its repeats; questions without one are left out.
 
     Args:
         shares: question id -> share of its readable verdicts that are ``CORRECT``, as stored in scores.

@@ -48,7 +48,7 @@ FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class JudgeConfig:
-    """How a judge asks.
+    """Settings of a judge.
 
     Attributes:
         name: name of the preset.
@@ -109,7 +109,7 @@ class JudgeConfig:
                 raise ConfigError(f"judge.{name}={value!r}; choose one of {', '.join(get_args(choices))}")
 
     def make_role(self, kind: str = "") -> Role:
-        """The role that asks for one verdict on a kind of question; the ledger knows it by the judge's name."""
+        """Return the role that asks for one verdict on a kind of question; the ledger knows it by the judge's name."""
         verdicts = [CORRECT, PARTIAL, WRONG] if self.unit == "rubric" else [CORRECT, WRONG]
         properties: dict[str, Json] = {"verdict": {"enum": verdicts}}
         if self.reasoning:
@@ -125,7 +125,7 @@ class JudgeConfig:
         return make_role(f"judge_{self.name}", settings, PROMPTS, schema)
 
     def make_order_role(self) -> Role:
-        """The role that asks whether two events are the same."""
+        """Return the role that asks whether two events are the same."""
         schema = {
             "type": "object",
             "properties": {"verdict": {"enum": [SAME, DIFFERENT]}},
@@ -147,17 +147,17 @@ class JudgeConfig:
 
     @property
     def form(self) -> str:
-        """What the prompt says of the reply's form."""
+        """The prompt's description of the reply's form."""
         return _form(FORMS[self.unit, self.reasoning])
 
     def gold(self, reference: ReferenceRecord) -> str | None:
-        """Reference text of a question; ``None`` for one that is not judged."""
+        """Return the reference text of a question; ``None`` for one that is not judged."""
         if reference.kind == ADVERSARIAL and self.adversarial != "explained":
             return self.abstention if self.adversarial == "abstain" else None
         return " | ".join(reference.answers) or None
 
     def golds(self, reference: ReferenceRecord) -> list[str]:
-        """Texts that a question's answer is judged against, one by one; none for a question that is not judged."""
+        """Return the texts that a question's answer is judged against; none for a question that is not judged."""
         if self.unit == "rubric":
             return [str(item) for item in reference.extra.get(RUBRIC, ())]
         gold = self.gold(reference)

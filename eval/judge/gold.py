@@ -1,4 +1,4 @@
-"""How good is a judge of rubrics? On gold answers, by the rubric of their own question and by that of another.
+"""Measurement of a judge of rubrics on gold answers, by their own question's rubric and by another's.
 
 By its own rubric a gold answer is right, by that of a question of the same kind on another chat it is wrong: what a
 judge calls right there it would call right of anything. Wrong answers are easy to tell, so that a judge that passes
@@ -29,7 +29,7 @@ class _Gold:
     rubric: tuple[str, ...]
 
     def judged(self, answer: str, items: Sequence[str], *, right: bool) -> list[KnownAnswer]:
-        """An answer by items of this question's rubric."""
+        """Return an answer with the items of this question's rubric."""
         one = self.question
         name = one.question_id if right else one.question_id + _BY_OTHER
         return [
@@ -58,7 +58,7 @@ def measure_by_rubrics(plan: JudgePlan, size: int) -> list[JudgeFigures]:
 
 
 def gold_by_rubrics(samples: Sequence[Sample], size: int) -> list[KnownAnswer]:
-    """Gold answers by items of their own rubric (right) and of another question's (wrong).
+    """Return the gold answers by items of their own rubric (right) and of another question's (wrong).
 
     Args:
         samples: chats with their questions.
@@ -89,7 +89,7 @@ def _golds(samples: Sequence[Sample]) -> list[_Gold]:
 
 
 def _with_others(golds: Sequence[_Gold]) -> list[tuple[_Gold, list[_Gold]]]:
-    """Each with those of its kind on other chats, the next chat first."""
+    """Pair each rubric with those of its kind in other chats, the next chat first."""
     found = []
     for place, one in enumerate(golds):
         around = [*golds[place + 1 :], *golds[:place]]
@@ -100,6 +100,6 @@ def _with_others(golds: Sequence[_Gold]) -> list[tuple[_Gold, list[_Gold]]]:
 
 
 def _own_items(one: _Gold, other: _Gold) -> list[str]:
-    """Items of a rubric that the other's does not have."""
+    """Return the items of a rubric that the other's does not have."""
     theirs = {item.casefold().strip() for item in other.rubric}
     return [item for item in one.rubric if item.casefold().strip() not in theirs]

@@ -51,7 +51,7 @@ def measure_by_pairs(plan: JudgePlan, size: int) -> list[JudgeFigures]:
 
 
 def pairs_of_events(samples: Sequence[Sample], size: int) -> list[KnownAnswer]:
-    """Events of orders paired with their own copy (right: the same) and with one of another chat (wrong).
+    """Return events of orders paired with their own copy (right: the same) and with one of another chat (wrong).
 
     Args:
         samples: chats with their questions.
@@ -90,7 +90,7 @@ def _alike(one: str, other: str) -> bool:
 
 
 async def _compare(plan: JudgePlan, pairs: Sequence[KnownAnswer], log_dir: Path) -> list[AnswerVerdict]:
-    """A verdict on each pair, as one on an answer that is right where it says that both are the same."""
+    """Judge pairs of events; a verdict that both are the same counts as a right answer."""
     answers = [
         OrderedAnswer(one.item.item_id, one.item.conversation_id, (one.item.gold,), (one.item.answer,)) for one in pairs
     ]

@@ -39,7 +39,7 @@ class JudgedItem:
 def items_of(
     config: JudgeConfig, references: Iterable[ReferenceRecord], answers: Iterable[AnswerRecord]
 ) -> list[JudgedItem]:
-    """Answers of a run that the judge grades, in the order of the references."""
+    """Return the answers of a run that the judge grades, in the order of the references."""
     given = {answer.question_id: answer for answer in answers}
     found = []
     for reference in references:

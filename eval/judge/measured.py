@@ -34,7 +34,7 @@ SHOW_ANYWAY_HELP = "show judges too that were never measured on answers whose gr
 
 @dataclass(frozen=True, slots=True)
 class JudgeStanding:
-    """What is known of a judge.
+    """Measured quality of a judge.
 
     Attributes:
         name: judge and model.
@@ -70,7 +70,7 @@ class GradeCounts:
     def of(
         cls, answers: int, right: float, right_rejected: float | None, wrong_accepted: float | None
     ) -> "GradeCounts":
-        """Counts behind shares in percent; a share that is ``None`` has no answers."""
+        """Return the counts behind shares in percent; a share that is ``None`` has no answers."""
         count = round(answers * right / 100)
         rejected, accepted = right_rejected or 0, wrong_accepted or 0
         return cls(count, answers - count, round(count * rejected / 100), round((answers - count) * accepted / 100))
@@ -100,7 +100,7 @@ class GradeCounts:
 
 
 def judge_standing(entry: Mapping[str, Json], repository: str = "", dataset: str = "") -> JudgeStanding:
-    """What is known of the judge of some verdicts.
+    """Return the measured quality of the judge of some verdicts.
 
     Args:
         entry: of a run's summary, see :func:`eval.judge.report.judge_summary`.
@@ -114,7 +114,7 @@ def judge_standing(entry: Mapping[str, Json], repository: str = "", dataset: str
 
 
 def publisher(entry: Mapping[str, Json], record: Mapping[str, Json]) -> str:
-    """Who recorded verdicts: each publisher had a judge of its own, whatever it is called in the files.
+    """Return who recorded verdicts; each publisher counts as a judge, whatever its name in the files.
 
     Args:
         entry: of a run's summary.
@@ -130,7 +130,7 @@ def publisher(entry: Mapping[str, Json], record: Mapping[str, Json]) -> str:
 
 
 def order_standing(entry: Mapping[str, Json]) -> JudgeStanding | None:
-    """What is known of how a judge tells events apart; ``None`` for one that aligned no order."""
+    """Return a judge's measured accuracy on pairs of events; ``None`` for one that aligned no order."""
     if not entry.get("order"):
         return None
     name, known = judge_name(entry), pair_figures_for(entry)
@@ -203,7 +203,7 @@ def _constant_fault(name: str, counts: GradeCounts, what: str = f"answers {BY_PE
 
 
 def _of_recorded(entry: Mapping[str, Json], repository: str, dataset: str) -> JudgeStanding:
-    """A judge that cannot be asked again; known from answers that are word for word some that people labelled."""
+    """Return the quality of a recorded judge, from its verdicts on answers that people labelled word for word."""
     name = judge_name(entry)
     if entry["backbone"] == PEOPLE:
         return JudgeStanding(name, f"{name}: labels by people", "", "")
@@ -224,7 +224,7 @@ def _of_recorded(entry: Mapping[str, Json], repository: str, dataset: str) -> Ju
 
 
 def _recorded_figures(repository: str, judge: str) -> Mapping[str, str] | None:
-    """Row of the audit's table of recorded judges; ``None`` where it has none.
+    """Return the row of the audit's table of recorded judges; ``None`` where it has none.
 
     Raises:
         DataError: a column is missing.

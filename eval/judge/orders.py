@@ -27,7 +27,7 @@ PairKey = tuple[str, int, str]
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """What a judge said of an event of the reference and a line of the answer.
+    """Verdict of a judge on an event of the reference and a line of the answer.
 
     Attributes:
         question_id: whose order it is.
@@ -53,7 +53,7 @@ class PairVerdict:
 
     @property
     def key(self) -> PairKey:
-        """What it is a verdict on."""
+        """The pair that it is a verdict on."""
         return self.question_id, self.repeat, self.input_sha256
 
 
@@ -67,16 +67,16 @@ class OrderedAnswer:
     lines: tuple[str, ...]
 
     def digest(self, item: int, line: int) -> str:
-        """Checksum of a pair as the judge sees it."""
+        """Return the checksum of a pair as the judge sees it."""
         return sha256(dumps([self.items[item], self.lines[line]]).encode()).hexdigest()
 
     def key(self, item: int, line: int, repeat: int) -> PairKey:
-        """Names the verdict on a pair."""
+        """Return the key of the verdict on a pair."""
         return self.question_id, repeat, self.digest(item, line)
 
 
 def ordered_answers(references: Iterable[ReferenceRecord], answers: Iterable[AnswerRecord]) -> list[OrderedAnswer]:
-    """Answers to questions that ask for an order, in the order of the references."""
+    """Return the answers to questions that ask for an order, in the order of the references."""
     given = {answer.question_id: answer for answer in answers}
     return [
         OrderedAnswer(
@@ -104,7 +104,7 @@ class ReadOrder:
 
     @property
     def readable(self) -> bool:
-        """Whether there is an alignment that rests on what a judge said, or on nothing because there are no lines."""
+        """Whether there is an alignment from a judge's verdicts, or there are no lines."""
         said = [one.verdict for one in self.verdicts]
         return self.aligned is not None and (not said or any(verdict is not None for verdict in said))
 
@@ -127,7 +127,7 @@ _Walk = Generator[tuple[int, int], bool, list[str]]
 
 
 def begin(walk: _Walk) -> tuple[int, int] | list[str]:
-    """The first pair that an alignment asks of, or what is aligned where it asks nothing."""
+    """Return the first pair of an alignment to ask about, or the alignment where none is needed."""
     try:
         return next(walk)
     except StopIteration as end:
@@ -161,7 +161,7 @@ class JudgedOrders:
 
 
 def judged_orders(answers: Sequence[OrderedAnswer], repeats: int, verdicts: Sequence[PairVerdict]) -> JudgedOrders:
-    """Scores of answers by the verdicts on their pairs; verdicts on other texts count for nothing."""
+    """Score answers by the verdicts on their pairs; verdicts on other texts are ignored."""
     known = {one.key: one for one in verdicts}
     scores: dict[str, Scores] = {}
     kept: list[PairVerdict] = []
@@ -182,7 +182,7 @@ def _means(answer: OrderedAnswer, read: Sequence[ReadOrder]) -> Scores:
 
 
 def order_path(verdicts: Path) -> Path:
-    """File of the verdicts on pairs, next to that of a judge's other verdicts or of what made them."""
+    """Return the file of the verdicts on pairs, next to that of a judge's other verdicts or of what made them."""
     return verdicts.with_name(f"{verdicts.stem}.order.jsonl")
 
 

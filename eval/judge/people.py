@@ -1,4 +1,4 @@
-"""How good is a judge on answers that people labelled, and on answers that are wrong on purpose?
+"""Measurement of a judge on answers that people labelled, and on intentionally wrong answers.
 
 A judge of rubrics, which these answers lack, is measured on gold answers instead (:mod:`eval.judge.gold`).
 The figures are kept in one file by judge and backbone; they are shown next to every column of that judge. Answers quote
@@ -50,7 +50,7 @@ class KnownAnswer:
 
 @dataclass(frozen=True, slots=True)
 class JudgeFigures:
-    """How a judge did on one set of answers; shares are percent, ``None`` where nothing could be counted.
+    """Figures of a judge on one set of answers; shares are percent, ``None`` where nothing could be counted.
 
     Attributes:
         judge: name of its preset.
@@ -90,7 +90,7 @@ class JudgeFigures:
 
 
 def known_answers(name: str, size: int) -> list[KnownAnswer]:
-    """A sample of an entry of the catalogue: its answers of categories 1 to 4. A smaller sample is a part of a larger.
+    """Return a sample of an entry's answers of categories 1 to 4; smaller samples are parts of larger ones.
 
     Args:
         name: of the entry. Answers of kind ``wrong`` are wrong; of others the verdicts in the file are people's.
@@ -164,7 +164,7 @@ async def _measure(plan: JudgePlan, sets: Mapping[str, Sequence[KnownAnswer]], l
 def figures_of(
     plan: JudgePlan, name: str, answers: Sequence[KnownAnswer], verdicts: Sequence[AnswerVerdict]
 ) -> JudgeFigures:
-    """Figures of one set; of several verdicts on an answer the majority counts.
+    """Return the figures of one set; of several verdicts on an answer the majority counts.
 
     An answer judged by a rubric is called right where more than half of it is met; items met in part count half,
     whatever the judge makes of halves elsewhere.
@@ -235,7 +235,7 @@ def _written(value: object) -> object:
 
 
 def stored_figures(path: Path) -> list[JudgeFigures]:
-    """Figures of every judge that was measured; none where there is no file.
+    """Return the figures of every judge that was measured; none where there is no file.
 
     Raises:
         DataError: a column is missing or holds no number.
@@ -265,7 +265,7 @@ def _read(name: str, text: str) -> Any:
 
 
 def settings_that_change_verdicts(judge: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings in which a judge differs from the preset whose name it has, but for those that change no verdict."""
+    """Return the settings that may change verdicts and differ from the preset of the judge's name."""
     kept = {key: value for key, value in judge.items() if key not in _NO_VERDICT}
     return overrides(kept, CONF / "judge")
 
@@ -285,7 +285,7 @@ def check_name_is_its_own(plan: JudgePlan) -> None:
 
 
 def figures_for(entry: Mapping[str, Json]) -> dict[str, JudgeFigures]:
-    """What is known of the judge of some verdicts, by set of answers; empty where it was not measured as it is.
+    """Return the figures of the judge of some verdicts, by set of answers; empty if it was not measured as it is.
 
     Args:
         entry: of a run's summary, see :func:`eval.judge.report.judge_summary`.
@@ -297,13 +297,13 @@ def figures_for(entry: Mapping[str, Json]) -> dict[str, JudgeFigures]:
 
 
 def pair_figures_for(entry: Mapping[str, Json]) -> JudgeFigures | None:
-    """What is known of how a judge tells events apart; ``None`` where it was not measured as it is."""
+    """Return the figures of a judge on pairs of events; ``None`` if it was not measured as it is."""
     found = _figures_of_judge(entry, (entry.get("order") or {}).get("prompt_sha256"))
     return next((one for one in found if one.answers_of == OF_PAIRS), None)
 
 
 def _figures_of_judge(entry: Mapping[str, Json], prompt_sha256: str | None) -> Iterator[JudgeFigures]:
-    """Stored figures of the judge, the prompt and, as far as both say which it was, the model of some verdicts."""
+    """Yield the stored figures of the same judge, prompt and, where both name one, model."""
     wanted = (entry["judge"], entry["backbone"], prompt_sha256)
     model = ((entry.get("identity") or {}).get("backbone") or {}).get("model")
     for one in stored_figures(FILE):
@@ -313,7 +313,7 @@ def _figures_of_judge(entry: Mapping[str, Json], prompt_sha256: str | None) -> I
 
 
 def corrected_share(raw: float, figures: JudgeFigures) -> float | None:
-    """Share of right answers behind a share of accepted ones (Rogan and Gladen, 1978).
+    """Return the share of right answers behind a share of accepted ones (Rogan and Gladen, 1978).
 
     ``(raw - a) / (b - a)`` with ``a`` the share of wrong and ``b`` the share of right answers that the judge accepts,
     cut at 0 and 1.
@@ -332,7 +332,7 @@ def corrected_share(raw: float, figures: JudgeFigures) -> float | None:
 
 
 def people_text(entry: Mapping[str, Json]) -> str:
-    """What is shown next to a judge's column: its agreement with people, or that nobody measured it."""
+    """Return the note of a judge's column: its agreement with people, or that nobody measured it."""
     known = figures_for(entry)
     people, purpose, gold = known.get(BY_PEOPLE), known.get(ON_PURPOSE), known.get(OF_GOLD)
     if gold is not None and gold.accuracy is not None and gold.one_verdict is not None:

@@ -1,4 +1,4 @@
-"""How good is the judge? Answers whose grade is known (``probe.yaml``), graded by the judge."""
+"""Measurement of a judge on answers whose grade is known (``probe.yaml``)."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -50,12 +50,12 @@ def load_probe(path: Path = FILE) -> tuple[ProbeAnswer, ...]:
 
 
 def probe_sha256(path: Path = FILE) -> str:
-    """Checksum of the probe set."""
+    """Return the checksum of the probe set."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def judge_accuracy(probes: Sequence[ProbeAnswer], verdicts: Sequence[AnswerVerdict]) -> dict[str, Json]:
-    """How often the judge is right; verdicts that are none count apart. An item met in part is not called right.
+    """Return how often the judge is right; verdicts that are none count apart. An item met in part is not called right.
 
     Returns:
         ``items``, ``verdicts`` (readable ones), ``unscored``, ``accuracy`` over the readable ones; ``false_accept``
@@ -93,7 +93,7 @@ def _complement(value: float | None) -> float | None:
 
 
 def probe_text(probe: Mapping[str, Json]) -> str:
-    """``probe 72.5 % right (always one verdict: 55.0)``: what is shown next to every judge column.
+    """Return ``probe 72.5 % right (always one verdict: 55.0)``, the note of every judge column.
 
     Verdicts that were recorded with the answers come from a judge that nobody here could probe.
     """

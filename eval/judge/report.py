@@ -1,4 +1,4 @@
-"""What judges said of a run, for its summary and for the terminal: never without what is known of the judge."""
+"""A judge's verdicts on a run, for its summary and the terminal, always with the judge's measured quality."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -74,7 +74,7 @@ def _order(judged: StoredVerdicts) -> Json:
 
 
 def _beam(judged: StoredVerdicts, rows: Sequence[ScoreRow]) -> Json:
-    """BEAM's score by its column: ``score`` and its ``interval``, ``kinds``, ``missing``, how it was made."""
+    """Return BEAM's score by its column: ``score`` and its ``interval``, ``kinds``, ``missing``, how it was made."""
     rows = with_beam_scores(with_judge(rows, judged), judged.column)
     rule = MeanRule(tuple((category, 1.0) for category in sorted({row.category for row in rows})))
     return {
@@ -97,12 +97,12 @@ def _interval(values: Sequence[tuple[ScoreRow, float]], rule: MeanRule = MICRO) 
 
 
 def _interval_text(interval: Json) -> str:
-    """As far as a share goes."""
+    """Return an interval as percent, clipped to the range of a share."""
     return f"[{_percent(max(0.0, interval['low']))}, {_percent(min(1.0, interval['high']))}]" if interval else ""
 
 
 def _repeats(judged: StoredVerdicts) -> Json:
-    """Accuracy of each repeat, as papers that judge several times report it."""
+    """Return the accuracy of each repeat, as papers that judge several times report it."""
     accuracies = [mean_of(values.values()).value for values in judged.by_repeat()]
     known = [value for value in accuracies if value is not None]
     return {
@@ -228,7 +228,7 @@ def _verdicts(judges: Mapping[str, Json]) -> "Table":
 
 
 def _by_people(entry: Mapping[str, Json]) -> tuple[str, str]:
-    """Corrected share and kappa, or that the judge was not measured."""
+    """Return the corrected share and kappa, or a note that the judge was not measured."""
     known = figures_for(entry)
     people = known.get(BY_PEOPLE)
     if people is None and OF_GOLD in known:  # a mean over a rubric's items cannot be corrected like a share

@@ -69,7 +69,7 @@ class StoredVerdicts:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """How the judge asked; empty for verdicts that were recorded elsewhere."""
+        """Settings of the judge; empty for verdicts that were recorded elsewhere."""
         return (self.meta.get("identity") or {}).get("judge") or {}
 
     @property
@@ -79,23 +79,23 @@ class StoredVerdicts:
 
     @property
     def halves(self) -> str:
-        """What an item counts that is met in part, see :class:`eval.judge.config.JudgeConfig`."""
+        """The value of an item that is met in part, see :class:`eval.judge.config.JudgeConfig`."""
         return str(self.settings.get("halves", "count"))
 
     def shares(self) -> dict[str, float | None]:
-        """Question id -> mean worth of its readable verdicts (``CORRECT`` 1, ``WRONG`` 0); ``None`` without any."""
+        """Return question id -> mean value of its readable verdicts (``CORRECT`` 1, ``WRONG`` 0), or ``None``."""
         worth = {**WORTH, PARTIAL: 0.0} if self.halves == "cut" else WORTH
         return {name: share(own, worth) for name, own in self.by_question().items()}
 
     def by_question(self) -> dict[str, list[str | None]]:
-        """Verdicts of each question, in the order of the repeats."""
+        """Return the verdicts of each question, in the order of the repeats."""
         found: dict[str, list[str | None]] = defaultdict(list)
         for verdict in sorted(self.verdicts, key=lambda one: one.repeat):
             found[verdict.question_id].append(verdict.verdict)
         return dict(found)
 
     def by_repeat(self) -> list[dict[str, float | None]]:
-        """Question id -> mean worth of its verdicts, for each repeat."""
+        """Return question id -> mean value of its verdicts, for each repeat."""
         numbers = sorted({verdict.repeat for verdict in self.verdicts})
         return [
             StoredVerdicts(self.column, self.meta, tuple(one for one in self.verdicts if one.repeat == number)).shares()
@@ -103,7 +103,7 @@ class StoredVerdicts:
         ]
 
     def changed(self) -> int:
-        """Questions whose verdict, or that of an item, is not the same in all repeats."""
+        """Return the questions whose verdict, or that of an item, differs between repeats."""
         found: dict[tuple[str, int], set[str | None]] = defaultdict(set)
         for verdict in self.verdicts:
             found[verdict.question_id, verdict.item].add(verdict.verdict)
@@ -111,18 +111,18 @@ class StoredVerdicts:
 
 
 def share(verdicts: Iterable[str | None], worth: Mapping[str, float] = WORTH) -> float | None:
-    """Mean worth of the readable verdicts: the share that is ``CORRECT``, where none is ``PARTIAL``."""
+    """Return the mean value of the readable verdicts: the share that is ``CORRECT``, where none is ``PARTIAL``."""
     readable = [worth[verdict] for verdict in verdicts if verdict is not None]
     return sum(readable) / len(readable) if readable else None
 
 
 def input_digest(question: str, gold: str, answer: str) -> str:
-    """Checksum of what a judge sees; a verdict on anything else is stale."""
+    """Return the checksum of the judge's input; a verdict on any other input is stale."""
     return hashlib.sha256(json.dumps([question, gold, answer]).encode()).hexdigest()
 
 
 def input_checksums(run_dir: Path) -> dict[str, str]:
-    """Checksums of the files that verdicts depend on.
+    """Return the checksums of the files that verdicts depend on.
 
     Raises:
         ScoringError: one is missing.
@@ -136,7 +136,7 @@ def input_checksums(run_dir: Path) -> dict[str, str]:
 
 
 def verdict_paths(run_dir: Path, name: str) -> tuple[Path, Path]:
-    """Files of a judge: verdicts, and what made them."""
+    """Return the files of a judge: verdicts and their metadata."""
     return run_dir / FOLDER / f"{name}.jsonl", run_dir / FOLDER / f"{name}.json"
 
 
@@ -150,7 +150,7 @@ def read_verdicts(path: Path) -> list[AnswerVerdict]:
 
 
 def load_judged(run_dir: Path) -> list[StoredVerdicts]:
-    """Complete sets of verdicts on a run, by name; unfinished ones are left out.
+    """Return the complete sets of verdicts on a run, by name; unfinished ones are left out.
 
     Raises:
         ScoringError: answers changed since.
@@ -198,7 +198,7 @@ def with_judgements(run_dir: Path, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
 
 
 def _with_wrong(run_dir: Path, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
-    """Rows of which the questions that were closed without an answer have a judge's 0 too, where they count as wrong.
+    """Return the rows, with a verdict of 0 for questions closed without an answer where they count as wrong.
 
     No judge is asked about them.
     """
@@ -230,7 +230,7 @@ def with_judge(rows: Sequence[ScoreRow], judged: StoredVerdicts) -> list[ScoreRo
 
 
 def read_meta(path: Path) -> dict[str, Any]:
-    """What made a set of verdicts.
+    """Return the metadata of a set of verdicts.
 
     Raises:
         RunDirectoryError: it is not a JSON object, or lacks a field.

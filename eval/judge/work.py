@@ -50,7 +50,7 @@ _NOT_ORDER_IDENTITY = ("status", "repeats")
 
 @dataclass(frozen=True, slots=True)
 class JudgePlan:
-    """What judges, in plain Python; ``settings`` is the whole composed configuration."""
+    """Parts of a judging, in plain Python; ``settings`` is the whole composed configuration."""
 
     settings: Mapping[str, Any]
     judge: JudgeConfig
@@ -71,7 +71,7 @@ class JudgePlan:
         return f"judge_{self.judge.name}_{self.backbone.name}"
 
     def identity(self) -> dict[str, Json]:
-        """What must agree for verdicts to be of one judge; the model's fingerprint comes when it is running."""
+        """Return the settings that verdicts of one judge share; the model's fingerprint is added once it runs."""
         kept = {
             "judge": _asked(self.settings["judge"]),
             "backbone": without(self.settings["backbone"], sorted(self.backbone.runtime_fields())),
@@ -83,7 +83,7 @@ class JudgePlan:
         return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
 
     def order_identity(self) -> dict[str, Json]:
-        """What must agree for verdicts on pairs of events to be of one judge; empty for one that aligns no order."""
+        """Return the settings that verdicts on pairs of one judge share; empty for one that aligns no order."""
         if self.judge.order != "model":
             return {}
         kept = {"role": dict(self.judge.order_role), "prompt_sha256": self.judge.order_prompt_sha256}
@@ -91,7 +91,7 @@ class JudgePlan:
 
 
 def _asked(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a judge that make it another; halves that count are what judges did before they could be cut."""
+    """Return the settings that define a judge, without defaults of earlier versions."""
     kept = without(settings, _NOT_IDENTITY)
     return {key: value for key, value in kept.items() if (key, value) != ("halves", "count")}
 
@@ -128,7 +128,7 @@ def check_run(run_dir: Path) -> None:
 
 
 def is_judged(plan: JudgePlan, run_dir: Path) -> bool:
-    """Whether this very judge has judged all answers: then no model need start.
+    """Return whether this judge has judged all answers, so that no model need start.
 
     Raises:
         RunDirectoryError: another judge of the same name has.
@@ -146,7 +146,7 @@ def _is_aligned(order: Mapping[str, Any] | None, repeats: int) -> bool:
 
 
 def stored_meta(plan: JudgePlan, run_dir: Path) -> dict[str, Any] | None:
-    """What made the verdicts stored under the judge's name; ``None`` where there are none.
+    """Return the metadata of the verdicts stored under the judge's name; ``None`` where there are none.
 
     Raises:
         RunDirectoryError: a judge with other settings made them.
@@ -242,7 +242,7 @@ async def _align(
 
 
 def _order_meta(plan: JudgePlan, stored: Mapping[str, Any], inputs: Mapping[str, str]) -> dict[str, Any]:
-    """What is known of orders while verdicts come: repeats count for the same answers alone."""
+    """Return the metadata of orders during judging; repeats count only for the same answers."""
     kept = stored[ORDER] if stored.get(ORDER) and stored["inputs"] == inputs else {}
     if plan.judge.order == "model":
         return {ORDER: {**plan.order_identity(), "repeats": kept.get("repeats", 0), "status": "running"}}
@@ -264,7 +264,7 @@ def _write_rows(path: Path, verdicts: Sequence[AnswerVerdict | PairVerdict]) -> 
 
 
 def _in_order(items: Sequence[JudgedItem], verdicts: Sequence[AnswerVerdict]) -> list[AnswerVerdict]:
-    """One row per answer and repeat, in the order of the questions; verdicts on texts that changed are dropped."""
+    """Return one row per answer and repeat, in the questions' order, without verdicts on changed texts."""
     place = {(item.item_id, item.item, item.digest): number for number, item in enumerate(items)}
     known = {
         (place[key], verdict.repeat): verdict
@@ -310,7 +310,7 @@ async def _probe(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
 async def judge_backbone(
     plan: JudgePlan, on_call: Callable[[CallRecord], None] | None, log_dir: Path
 ) -> AsyncIterator[Backbone]:
-    """The judge's model as its calls see it, while the block runs."""
+    """Give the judge's model as its calls use it, while the block runs."""
     backbone = Backbone(
         plan.backbone,
         engines_for([plan.backbone])[0],

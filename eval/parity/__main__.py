@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _split(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Our own two settings, and what is for ``eval.run``."""
+    """Split arguments into our own two settings and those for ``eval.run``."""
     own, others = {}, []
     for override in given:
         name, equals, value = override.partition("=")

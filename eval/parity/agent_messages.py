@@ -55,12 +55,12 @@ def _messages(text: str) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def shown_messages(text: str) -> list[Any]:
-    """What the messages of a prompt say, without the words of events, of failures and of headings."""
+    """Return the content of a prompt's messages, without the text of events, failures and headings."""
     return [_told(sender, fields) for sender, fields in _messages(text)]
 
 
 def shown_memory(text: str) -> list[Any]:
-    """Core memory and the numbers of stored messages, as either side writes them; empty where there is none."""
+    """Return the core memory and numbers of stored messages, as either side writes them; empty for none."""
     found = [pattern.search(text) for pattern in (*_BLOCKS, *_COUNTS)]
     return [one.groups() for one in found if one]
 
@@ -77,7 +77,7 @@ def _told(sender: str, fields: Mapping[str, Any]) -> Any:
 
 
 def _said(fields: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What an event says: a message to the letter; of a heartbeat whether it follows a failure.
+    """Return the content of an event: a message literally; of a heartbeat whether it follows a failure.
 
     Of an alert it is how many messages are hidden, if any are, and the marks of their summary.
     """

@@ -23,7 +23,7 @@ _OF_EVENTS = frozenset(
 
 
 def _sought(draw: Draw) -> str:
-    """What to search for: a mark that is in sight, or a longer word."""
+    """Return a search term: a visible mark, or a longer word."""
     if draw.facts.marks and draw.chance(2):
         return draw.random.choice(draw.facts.marks)
     words = [word for word in draw.words if len(word) >= _SHORTEST and word not in _OF_EVENTS]
@@ -52,7 +52,7 @@ def _append(draw: Draw) -> dict[str, Json]:
 
 
 def _replace(draw: Draw) -> dict[str, Json]:
-    """Replaces a mark that is in sight, in core memory or elsewhere."""
+    """Return a replacement of a visible mark, in core memory or elsewhere."""
     old = draw.random.choice(draw.facts.marks) if draw.facts.marks and not draw.chance(6) else draw.mark()
     return {"name": _block(draw), "old_content": old, "new_content": "" if draw.chance(4) else draw.text(2)}
 
@@ -70,7 +70,7 @@ def _note(draw: Draw) -> dict[str, Json]:
 
 
 def _notes(draw: Draw) -> dict[str, Json]:
-    """Asks in other words, or in one of a few that come again: the release keeps what a query found."""
+    """Return a query in new words, or one of a few that repeat: the release caches what a query found."""
     query = draw.random.choice(draw.topics.tags[:3]) if draw.chance(2) else " ".join(draw.some(3))
     return {"query": query, **_page(draw)}
 
@@ -89,7 +89,7 @@ _NO_HEARTBEATS: tuple[Json, ...] = (False, False, "true", None, 1)
 
 
 def _step(draw: Draw) -> str:
-    """A call, most of which but messages ask for another step; now and then a thought, or what cannot be called."""
+    """Return a call, most of which request another step; now and then a thought, or an invalid call."""
     if draw.chance(14):
         return draw.text(draw.random.randint(2, 6))
     name = "send_message" if draw.chance(3) else draw.random.choice(sorted(_FUNCTIONS))

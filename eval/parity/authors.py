@@ -39,7 +39,7 @@ def write_sources(sources: Mapping[str, SourceFile], folder: Path) -> dict[str, 
 
 
 def interpreter(environment: str) -> Path:
-    """The Python of an environment.
+    """Return the Python of an environment.
 
     Raises:
         AssetError: it has not been made.
@@ -49,7 +49,7 @@ def interpreter(environment: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class AuthorsRun:
-    """What the worker is told and asked.
+    """Messages to the worker.
 
     Attributes:
         package: folder of the worker.
@@ -107,7 +107,7 @@ class AuthorsRun:
 
 
 def question_messages(plan: Any, sample: Sample) -> Iterator[tuple[Question, dict[str, Json]]]:
-    """Questions as the worker is asked them; ``answer`` is the false one where two options are shown."""
+    """Yield the questions for the worker; ``answer`` is the false one where two options are shown."""
     reader = plan.reader.build(plan.seed)
     for question in sample.questions:
         reference = sample.references[question.question_id]
@@ -125,18 +125,18 @@ def question_messages(plan: Any, sample: Sample) -> Iterator[tuple[Question, dic
 
 
 def speakers(conversation: Conversation) -> Sequence[str]:
-    """Names of a conversation's speakers, as the data set has them or else in the order in which they speak."""
+    """Return the speakers of a conversation, as the data set names them, else in the order they speak."""
     return conversation.speakers or conversation.speaking
 
 
 def unit_messages(plan: Any, sample: Sample) -> Iterator[dict[str, Json]]:
-    """Turns as the worker is given them, one per unit."""
+    """Yield the turns for the worker, one per unit."""
     for turn, (line, time) in zip(sample.conversation.turns, note_inputs(plan, sample), strict=True):
         shown: dict[str, Json] = {"turn_id": turn.turn_id, "speaker": turn.speaker, "date": time, "line": line}
         yield {"unit_id": turn.turn_id, "turns": [{**shown, "session": turn.session_id, "text": turn.text}]}
 
 
 def note_inputs(plan: Any, sample: Sample) -> list[tuple[str, str]]:
-    """Content and time of each note, one per turn, as our side writes them."""
+    """Return the content and time of each note, one per turn, as our side writes them."""
     render = plan.dataset.turn_format.render
     return [(render(turn), turn.date_time) for turn in sample.conversation.turns]

@@ -1,4 +1,4 @@
-"""What differs between the two sides of a parity run: calls, prompts, final memories, contexts, answers."""
+"""Differences between the two sides of a parity run: calls, prompts, final memories, contexts, answers."""
 
 import json
 from collections import defaultdict, deque
@@ -120,7 +120,7 @@ class Comparer:
     def _paired(
         self, ours: Sequence[RecordedCall], theirs: Sequence[RecordedCall]
     ) -> Sequence[tuple[RecordedCall | None, RecordedCall | None]]:
-        """Calls with the same message are one pair, then those with the same facts; what is left is paired in order."""
+        """Pair calls with the same message, then those with the same facts, then the rest in order."""
         pairs: list[tuple[RecordedCall | None, RecordedCall | None]] = []
         for same in (_message, self._key):
             found, ours, theirs = _matched(ours, theirs, same)
@@ -151,7 +151,7 @@ class Comparer:
         self._add("prompt", place, extent, _message(ours), _message(theirs), role)
 
     def _place(self, role: str, number: int, call: RecordedCall | None) -> str:
-        """Role and number of a call, and the id of the question that it shows."""
+        """Return the role and number of a call, and the id of the question that it shows."""
         texts = self._facts(call).texts if call else ()
         return " ".join((role, str(number), *(self._questions[text] for text in texts if text in self._questions)))
 
@@ -207,14 +207,14 @@ class Comparer:
 
 
 def _trimmed(prediction: Json) -> Json:
-    """An answer as our readers read every system's: without thoughts, a code fence and white space around it."""
+    """Return an answer without reasoning, a code fence and surrounding white space, as our readers parse it."""
     return read_answer(prediction).text.strip() if isinstance(prediction, str) else prediction
 
 
 def _matched(
     ours: Sequence[RecordedCall], theirs: Sequence[RecordedCall], key: Callable[[RecordedCall], str]
 ) -> tuple[list[tuple[RecordedCall, RecordedCall]], list[RecordedCall], list[RecordedCall]]:
-    """Pairs of calls with the same key, in the order of ours, and what is left of each side."""
+    """Return the pairs of calls with the same key, in the order of ours, and the remaining ones of each side."""
     waiting: dict[str, deque[RecordedCall]] = defaultdict(deque)
     for call in theirs:
         waiting[key(call)].append(call)
@@ -230,13 +230,13 @@ def _matched(
 
 
 def _message(call: RecordedCall) -> str:
-    """What the model reads: system message, prompt, and what follows it."""
+    """Return the model's input: system message, prompt, and the messages after it."""
     request = call.request
     return "\n".join((f"[system] {request.system}", request.prompt, *(f"{AGAIN}{one}" for one in request.exchange)))
 
 
 def _settings(call: RecordedCall) -> dict[str, Json]:
-    """What a call asks for besides its prompt; the fields of the schema in order, with their types."""
+    """Return the settings of a call besides its prompt; the schema's fields in order, with their types."""
     return {**call.request.sampling, "schema": json.dumps(call.request.schema.get("properties", {}))}
 
 
@@ -247,14 +247,14 @@ def _members(value: Any) -> dict[str, Any]:
 
 
 def _extent(ours: Facts, theirs: Facts) -> Extent:
-    """How far two prompts differ, by what they show."""
+    """Return the extent by which two prompts differ in content."""
     if ours.key != theirs.key:
         return "content"
     return "wording" if _is_rotation(ours.texts, theirs.texts) else "order"
 
 
 def _is_rotation(ours: Sequence[int], theirs: Sequence[int]) -> bool:
-    """Whether two lists are one in a circle: a prompt may show the new note before its neighbours or after them."""
+    """Return whether two lists are rotations: a prompt may show the new note before or after its neighbours."""
     if len(ours) != len(theirs):
         return False
     twice = [*theirs, *theirs]

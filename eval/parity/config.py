@@ -1,4 +1,4 @@
-"""What a parity run compares with: ``eval/parity/released/NAME.yaml``, one file per released code."""
+"""Settings of parity runs: ``eval/parity/released/NAME.yaml``, one file per released code."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,7 +72,7 @@ class Counterpart:
 
     @property
     def released(self) -> dict[str, ReleasedSetting]:
-        """Where the release has its own values, by the names of our settings.
+        """Places of the release's own values, by the names of our settings.
 
         Raises:
             ConfigError: an entry has an unknown key, or lacks one.
@@ -83,7 +83,7 @@ class Counterpart:
             raise ConfigError(f"eval/parity/released: settings of {self.system}: {error}") from error
 
     def find_pack(self, root: Path) -> Pack:
-        """The pack that names its files.
+        """Return the pack that names its files.
 
         Raises:
             ConfigError: there is none of that name.
@@ -94,7 +94,7 @@ class Counterpart:
         return packs[self.pack]
 
     def sources(self, pack: Pack) -> dict[str, SourceFile]:
-        """Files of the released code by module.
+        """Return the files of the released code by module.
 
         Raises:
             ConfigError: the pack does not name one.
@@ -127,7 +127,7 @@ class BackboneSettings:
 
 
 def counterparts() -> tuple[str, ...]:
-    """Names of the released codes that there is a worker for."""
+    """Return the names of the released codes with a worker."""
     return preset_names(FOLDER)
 
 

@@ -53,7 +53,7 @@ class ParityEndpoint:
         self._lock = threading.Lock()
 
     def url(self, side: Side) -> str:
-        """Base URL for a side."""
+        """Return the base URL for a side."""
         return f"http://127.0.0.1:{self.port}/{side}/v1"
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Which documented departure explains a difference."""
+"""Matching of differences with documented deviations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def _first(difference: FoundDifference, departures: Sequence[Departure], prompts
 
 
 def fits(match: Match, difference: FoundDifference, prompts: str) -> bool:
-    """Whether a match is about a difference."""
+    """Return whether a match covers a difference."""
     return (
         match.kind == difference.kind
         and match.extent == difference.extent

@@ -1,4 +1,4 @@
-"""What a text says apart from its wording: which known texts are in it, which marks, which clusters, which notes.
+"""Content of a text independent of its phrasing: known texts, marks, clusters and notes in it.
 
 Two prompts that show the same things in other words have the same facts. The deterministic backbone replies to facts
 alone, so that both sides get the same reply wherever they show the same things.
@@ -24,7 +24,7 @@ _KEPT = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a text shows.
+    """Content of a text.
 
     Attributes:
         texts: numbers of the known texts that are in it, in the order of their places.
@@ -66,11 +66,11 @@ class KnownTexts:
         self.facts = lru_cache(maxsize=_KEPT)(self._facts)
 
     def number(self, text: str) -> int:
-        """The number of a known text."""
+        """Return the number of a known text."""
         return self._numbers[_needle(text)]
 
     def text(self, number: int) -> str:
-        """The beginning of a known text."""
+        """Return the beginning of a known text."""
         return self._texts[number]
 
     def _facts(self, text: str) -> Facts:
@@ -84,7 +84,7 @@ class KnownTexts:
         )
 
     def _places(self, text: str) -> list[tuple[int, int]]:
-        """Places and numbers of the known texts; what lies inside a longer one is not found again."""
+        """Return places and numbers of the known texts, without those inside a longer one."""
         left, places = text.replace("\n", " "), []
         for needle, number in self._needles:
             at = left.find(needle)

@@ -1,4 +1,4 @@
-"""What the deterministic backbone draws its replies from: role and facts of a prompt."""
+"""Inputs of the deterministic backbone's replies: role and facts of a prompt."""
 
 import hashlib
 import random
@@ -30,22 +30,22 @@ class Draw:
     prompt: str = ""
 
     def mark(self) -> str:
-        """A new mark."""
+        """Return a new mark."""
         self.marks += 1
         return f"zq{hashlib.sha256(f'{self.seed}/{self.marks}'.encode()).hexdigest()[:6]}"
 
     def some(self, count: int) -> list[str]:
-        """So many words of the texts that the prompt shows."""
+        """Return so many words of the texts that the prompt shows."""
         return [self.random.choice(self.words) for _ in range(count)]
 
     def text(self, count: int) -> str:
-        """A text of so many words and a mark."""
+        """Return a text of so many words and a mark."""
         return " ".join([*self.some(count), self.mark()])
 
     def tags(self) -> list[str]:
-        """Common tags and one of its own."""
+        """Return common tags and one of its own."""
         return [*self.random.sample(list(self.topics.tags), self.random.randint(1, 3)), self.mark()]
 
     def chance(self, one_in: int) -> bool:
-        """True once in so many."""
+        """Return true once in so many draws."""
         return self.random.randrange(one_in) == 0

@@ -1,4 +1,4 @@
-"""Whether parity can fail: single changes of our own code, each of which a stage must see (``make parity-mutations``).
+"""Mutation test of parity: single changes of our code, each of which a stage must detect (``make parity-mutations``).
 
 Each change of ``mutations.yaml`` is made in a temporary copy of the code, where one stage of ``stages.yaml`` is run;
 the stage must end with an unexplained difference, or stop. Before that, each stage must pass without a change. Ends

@@ -16,7 +16,7 @@ from memsys.vocabulary import Json, Sample
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What one side made of one question.
+    """One side's results for one question.
 
     Attributes:
         question: its text.
@@ -33,7 +33,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class SideResult:
-    """What one side made of a conversation.
+    """One side's results for a conversation.
 
     Attributes:
         store: the final memory, in the form that both sides share.
@@ -45,7 +45,7 @@ class SideResult:
 
 
 def one_sample(samples: Sequence[Sample]) -> Sample:
-    """The conversation of a parity run.
+    """Return the conversation of a parity run.
 
     Raises:
         ConfigError: the data set's settings choose none or several.

@@ -32,7 +32,7 @@ HEADS = (
 
 
 def released_table() -> list[str]:
-    """The released codes: name, repositories with commits and files, settings that are compared, and stages."""
+    """Return the released codes: name, repositories with commits and files, settings that are compared, and stages."""
     stages = {name: own for file in (FILE, WHOLE) for name, own in make_preset(ParityStages, file).stages.items()}
     rows = []
     for name in counterparts():
@@ -49,7 +49,7 @@ def released_table() -> list[str]:
 
 
 def runs_table(folder: Path) -> list[str]:
-    """What the runs in a folder showed, one row for each stage that has a result there.
+    """Return the results of the runs in a folder, one row for each stage with a result.
 
     Raises:
         DataError: there is none.

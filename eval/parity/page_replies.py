@@ -13,7 +13,7 @@ _AGENT = "【Assistant Knowledge】"
 
 
 def _continues(draw: Draw) -> str:
-    """The word true or false; now and then with a full stop, in capitals, in a sentence, or something else."""
+    """Return the word true or false; now and then with a full stop, in capitals, in a sentence, or something else."""
     if draw.chance(3):
         return draw.random.choice((" True\n", "true.", "TRUE", "It is true that they do", "True, they do.", ""))
     return draw.random.choice(("true", "false"))
@@ -24,7 +24,7 @@ def _chain(draw: Draw) -> str:
 
 
 def _topic(draw: Draw) -> dict[str, Json]:
-    """A topic, some of which are nearly alike; now and then a blank one, or one without keywords."""
+    """Return a topic, some of which are nearly alike; now and then a blank one, or one without keywords."""
     often = f"Often {draw.random.choice(draw.topics.tags[:4])} with the family on Sundays"
     content = f"{often} {draw.mark()}" if draw.chance(2) else draw.text(8)
     if draw.chance(15):
@@ -36,14 +36,14 @@ def _topic(draw: Draw) -> dict[str, Json]:
 
 
 def _topics(draw: Draw) -> str:
-    """A list of two topics at most; now and then of none, or no list."""
+    """Return a list of two topics at most; now and then of none, or no list."""
     if draw.chance(12):
         return draw.random.choice(("[]", "They talk about many things", '[{"theme": "t", "content": "cut'))
     return json.dumps([_topic(draw) for _ in range(draw.random.choice((1, 1, 2)))], ensure_ascii=False)
 
 
 def _facts(draw: Draw) -> str:
-    """Facts below each other; now and then none, in the words that models have for that."""
+    """Return facts, one a line; now and then none, phrased as models do."""
     if draw.chance(6):
         return draw.random.choice(("None", "None.", "- None", "- None.", "", "- None\n- None."))
     lines = [f"- {draw.text(5)}" for _ in range(draw.random.randint(1, 3))]
@@ -51,7 +51,7 @@ def _facts(draw: Draw) -> str:
 
 
 def _persona(draw: Draw) -> str:
-    """Profile and facts below the headings that the prompt asks for; now and then without the second part."""
+    """Return profile and facts below the requested headings; now and then without the second part."""
     first, second = next(marks for marks in (*_PARTS, _PARTS[-1]) if marks[1] in draw.prompt or marks == _PARTS[-1])
     profile = "" if draw.chance(10) else f"1. Traits\n   - {draw.text(6)}\n"
     facts = "" if draw.chance(8) else f"{second}\n{_facts(draw)}\n"
@@ -68,7 +68,7 @@ def _merge_profile(draw: Draw) -> str:
 
 
 def _topic_keywords(draw: Draw) -> str:
-    """Keywords with commas, more than three now and then, or none."""
+    """Return the keywords with commas, more than three now and then, or none."""
     if draw.chance(12):
         return draw.random.choice(("", " , ", ","))
     return ", ".join(draw.random.sample(list(draw.topics.tags), draw.random.randint(1, 4)))

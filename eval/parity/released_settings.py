@@ -20,7 +20,7 @@ _VALUE = r"(-?\d[\d._]*(?:e[+-]?\d+)?|'[^'\n]*'|\"[^\"\n]*\"|True|False|None|tru
 
 @dataclass(frozen=True, slots=True)
 class ReleasedSetting:
-    """Where a release has the value of a setting of ours, and how its worker is given another.
+    """Place of a release's value of our setting, and the way to give its worker another.
 
     Attributes:
         text: code with ``{}`` in the place of the value.
@@ -79,7 +79,7 @@ class ReleasedSetting:
 
 
 def _literal(text: str) -> Json:
-    """A value as Python or JSON writes it."""
+    """Return a value as Python or JSON writes it."""
     value: Json = json.loads(text) if text in ("true", "false", "null") else ast.literal_eval(text)
     return value
 
@@ -106,7 +106,7 @@ def given_values(values: Mapping[str, Json], memory: Mapping[str, Any], shared: 
 
 
 def value_of(memory: Mapping[str, Any], name: str) -> Any:
-    """A setting of a preset by its dotted name; places of a list are numbers.
+    """Return a setting of a preset by its dotted name; places of a list are numbers.
 
     Raises:
         ConfigError: there is none of that name.

@@ -94,12 +94,12 @@ def _text(draw: Draw) -> str:
 
 
 def _sentence(draw: Draw) -> str:
-    """A text with a full stop: MemoryBank's release puts such texts behind each other with nothing between them."""
+    """Return a text with a full stop: MemoryBank's release joins such texts without a separator."""
     return f"{_text(draw)}."
 
 
 def _merge(draw: Draw) -> str:
-    """One text of two; now and then none, a fenced one, or one after thinking aloud."""
+    """Return one text of two; now and then none, a fenced one, or one after reasoning."""
     text = draw.text(draw.random.randint(3, 8))
     shapes = (f"```\n{text}\n```", f"<think>{draw.text(3)}</think>\n{text}", f" {text}\n", "")
     return draw.random.choice(shapes) if draw.chance(6) else text
@@ -111,12 +111,12 @@ def _often(draw: Draw) -> str:
 
 
 def _told(draw: Draw) -> str:
-    """A fact; some were nearly told before."""
+    """Return a fact, some nearly repeated."""
     return f"{_often(draw)} {draw.mark()}" if draw.chance(2) else draw.text(6)
 
 
 def _fact(draw: Draw) -> Json:
-    """A fact, in one of the shapes that small models give; some were told before."""
+    """Return a fact in one of the shapes that small models give; some are repeated."""
     text = _often(draw) if draw.chance(3) else _told(draw)
     if not draw.chance(8):
         return text
@@ -131,7 +131,7 @@ def _extract(draw: Draw) -> dict[str, Json]:
 
 
 def _route(draw: Draw) -> dict[str, Json]:
-    """Events on the memories that the prompt lists, and additions: new texts and facts as they were found.
+    """Return the events on the memories that the prompt lists, and additions: new texts and facts as they were found.
 
     Ids and events are now and then of another type or spelling, or of no memory.
     """
@@ -153,7 +153,7 @@ def _event(draw: Draw, name: str, text: str, event: str = "") -> Json:
 
 
 def _boundary(draw: Draw) -> dict[str, Json]:
-    """Whether an episode ends; now and then in another type, of which Python takes a text for true."""
+    """Return whether an episode ends; now and then in another type, whose text Python takes for true."""
     ends: Json = draw.chance(5)
     if draw.chance(8):
         ends = draw.random.choice(("false", "true", "", 0, 1, None))
@@ -161,7 +161,7 @@ def _boundary(draw: Draw) -> dict[str, Json]:
 
 
 def _episode(draw: Draw) -> dict[str, Json]:
-    """A story; its time is the model's own now and then, and sometimes no time."""
+    """Return a story, whose time is now and then the model's own, or missing."""
     title: Json = draw.random.choice((7, [draw.mark()])) if draw.chance(12) else draw.text(5)
     told: dict[str, Json] = {"title": title, "content": draw.text(12)}
     if not draw.chance(4):
@@ -170,7 +170,7 @@ def _episode(draw: Draw) -> dict[str, Json]:
 
 
 def _statements(draw: Draw) -> dict[str, Json]:
-    """Facts, none told before: the order of equally near ones is a matter of the last digit."""
+    """Return facts without repetitions: the order of equally near ones depends on the last digit."""
     return {"statements": [_told(draw) for _ in range(draw.random.choice((0, 1, 2, 3, 4, 5)))]}
 
 
@@ -239,7 +239,7 @@ class Request:
 
     @property
     def shown(self) -> str:
-        """What the model is shown: the prompt, what follows it, and of the system message the marks.
+        """The model's input: the prompt, the messages after it, and the system message's marks.
 
         Its other words are the release's own, which may quote a text of the data set as an example.
         """
@@ -252,7 +252,7 @@ class Request:
 
     @property
     def speaker(self) -> Speaker:
-        """What replies to it."""
+        """The function that replies to it."""
         return self._found[1]
 
     @property
@@ -278,7 +278,7 @@ def read_request(body: Mapping[str, Any], phrases: Phrases | None = None) -> Req
 
 
 def _role_of(text: str, phrases: Phrases) -> str:
-    """The first role of which a phrase is in a text; empty for none."""
+    """Return the first role with a phrase in a text; empty for none."""
     return next((role for role, known in phrases.items() if any(phrase in text for phrase in known)), "")
 
 
@@ -299,7 +299,7 @@ class DeterministicBackbone:
     phrases: Phrases = field(default_factory=dict)
 
     def reply(self, request: Request) -> str:
-        """The reply to a request; the same for the same role and facts, and in a dialogue for the same temperature."""
+        """Return the reply to a request, fixed by role and facts and, in a dialogue, by temperature."""
         facts = self.known.facts(request.shown)
         seed = f"{request.role}/{facts.key}"
         if request.exchange:
@@ -316,6 +316,6 @@ class DeterministicBackbone:
         return text
 
     def logprobs(self, request: Request, text: str) -> list[tuple[str, float]]:
-        """Tokens of a reply and their log-probabilities; how sure the reply is follows from role and facts."""
+        """Return a reply's tokens and their log-probabilities, which follow from role and facts."""
         sure = random.Random(f"sure/{request.role}/{self.known.facts(request.prompt).key}").uniform(0.1, 0.9)
         return [(token, -round(sure, 6)) for token in _TOKEN.findall(text)]

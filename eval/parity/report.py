@@ -61,7 +61,7 @@ class ParityReport:
         return f"{found} differences, {self.unexplained} of them explained by no documented departure."
 
     def groups(self) -> dict[tuple[str, str, str], list[FoundDifference]]:
-        """Differences by what explains them, kind with extent, and role or part; unexplained ones first."""
+        """Group differences by explanation, kind with extent, and role or part; unexplained ones first."""
         found: dict[tuple[str, str, str], list[FoundDifference]] = defaultdict(list)
         for one in self.explained:
             name = one.departure.id if one.departure else UNEXPLAINED
@@ -71,13 +71,13 @@ class ParityReport:
 
 
 def _part(place: str) -> str:
-    """The kind of place: ``notes.tags`` for ``notes.3.tags``; a question's id is not part."""
+    """Return the kind of place: ``notes.tags`` for ``notes.3.tags``; a question's id is not part."""
     names = place.split(".")
     return f"{names[0]}.{names[2]}" if len(names) > 2 else ""
 
 
 def render(report: ParityReport) -> str:
-    """The report as Markdown."""
+    """Render the report as Markdown."""
     lines = [f"# {report.title}", "", *(f"- {name}: {value}" for name, value in report.settings.items())]
     lines += ["", report.verdict, "", "## Calls", ""]
     lines += table(
@@ -95,24 +95,24 @@ def render(report: ParityReport) -> str:
 
 
 def call_rows(report: ParityReport) -> list[tuple[Any, ...]]:
-    """Calls and prompts by role, with their sum."""
+    """Return the calls and prompts by role, with their sum."""
     rows = [(role, *asdict(count).values()) for role, count in sorted(report.comparison.roles.items())]
     sums = [sum(int(row[column]) for row in rows) for column in range(1, 8)]
     return [*rows, ("all", *sums)]
 
 
 def part_rows(report: ParityReport) -> list[tuple[Any, ...]]:
-    """Values of memory, contexts and answers by part."""
+    """Return the values of memory, contexts and answers by part."""
     return [(part, *asdict(count).values()) for part, count in report.comparison.parts.items()]
 
 
 def difference_rows(report: ParityReport) -> list[tuple[Any, ...]]:
-    """Groups of differences."""
+    """Return the groups of differences."""
     return [(*group, len(found), found[0].place) for group, found in report.groups().items()]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """A Markdown table."""
+    """Format a Markdown table."""
     written = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
     return [f"| {' | '.join(row)} |" for row in (list(head), ["---"] * len(head), *written)]
 
@@ -123,7 +123,7 @@ def _why(report: ParityReport, name: str) -> list[str]:
 
 
 def _example(difference: FoundDifference) -> list[str]:
-    """A diff of one difference, theirs against ours."""
+    """Return a diff of one difference, theirs against ours."""
     theirs, ours = _lines(difference.theirs), _lines(difference.ours)
     diff = list(difflib.unified_diff(theirs, ours, "theirs", "ours", lineterm="", n=1))
     cut = [f"... {len(diff) - _DIFF_LINES} more lines"] if len(diff) > _DIFF_LINES else []

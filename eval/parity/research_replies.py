@@ -13,7 +13,7 @@ _THINKS = 5
 
 
 def _said(draw: Draw, fields: Mapping[str, Json]) -> str:
-    """An object; now and then after thinking aloud, or in a fence."""
+    """Return an object; now and then after reasoning, or in a fence."""
     text = json.dumps(fields, ensure_ascii=False)
     if draw.chance(_THINKS):
         return f"<think>{draw.text(2)} {{</think>\n{text}"
@@ -21,7 +21,7 @@ def _said(draw: Draw, fields: Mapping[str, Json]) -> str:
 
 
 def _abstract(draw: Draw) -> str:
-    """A paragraph; now and then none, one that other pages have too, or one after thinking aloud."""
+    """Return a paragraph; now and then none, one that other pages share, or one after reasoning."""
     if draw.chance(8):
         return draw.random.choice(("", f"They talk about {draw.topics.tags[0]}."))
     text = draw.text(draw.random.randint(6, 12))
@@ -29,7 +29,7 @@ def _abstract(draw: Draw) -> str:
 
 
 def _plan(draw: Draw) -> str:
-    """Some tools in any order, and what they are to search for; there is about a mark per page."""
+    """Return tools in random order with search terms, about one mark per page."""
     rand, pages = draw.random, len(draw.facts.marks)
     tools = rand.sample(_TOOLS[:3], rand.randint(0, 3)) + ([rand.choice(_TOOLS)] if draw.chance(6) else [])
     numbers: list[Json] = [rand.randint(-1, pages + 1) for _ in range(rand.choice((0, 1, 2, 2, 3, 5, 7)))]
@@ -48,7 +48,7 @@ def _plan(draw: Draw) -> str:
 
 
 def _integrate(draw: Draw) -> str:
-    """A text; now and then none, with white space around it, or no text."""
+    """Return a text; now and then none, one with white space around it, or another type."""
     text = draw.text(draw.random.randint(4, 10))
     contents: tuple[Json, ...] = ("", f" {text}\n", None, 7, [text])
     content = draw.random.choice(contents) if draw.chance(6) else text
@@ -70,7 +70,7 @@ def _check(draw: Draw) -> str:
 
 
 def _requests(draw: Draw) -> str:
-    """Up to seven questions; now and then a blank one, one that is not text, or a text for the list."""
+    """Return up to seven questions; now and then a blank one, one of another type, or a text for the list."""
     asked: list[Json] = [f"{draw.text(3)}?" for _ in range(draw.random.choice((0, 1, 2, 3, 5, 7)))]
     if draw.chance(8):
         asked.append(draw.random.choice(("", " ", 7, None)))

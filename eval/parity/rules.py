@@ -49,49 +49,49 @@ _NOBODY = ("Memories for user Speaker 2:", "No memories available.")
 
 
 def links_to_stored_notes(place: str, ours: Any, theirs: Any) -> bool:
-    """Ours are their links without those that name no note stored before (``place`` is ``notes.N.links``)."""
+    """Return whether ours are their links without those to no stored note (``place`` is ``notes.N.links``)."""
     number = int(place.split(".")[1])
     return bool(ours == [link for link in theirs if isinstance(link, int) and 0 <= link < number])
 
 
 def two_members(place: str, ours: Any, theirs: Any) -> bool:
-    """There are two: both are equally near to their mean, and their order is a matter of the last digit."""
+    """Return whether there are two: both are equally near to their mean, so that the last digit orders them."""
     return len(ours) == len(theirs) == 2
 
 
 def same_words_but_labels(place: str, ours: Any, theirs: Any) -> bool:
-    """Both hold the same words, each as often, but for the labels of fields; theirs may be written as Python does."""
+    """Return whether both have the same words as often, apart from labels of fields and Python's notation."""
     return _words(_unescaped(ours)) == _words(_unescaped(theirs))
 
 
 def same_words_but_descriptions(place: str, ours: Any, theirs: Any) -> bool:
-    """As ``same_words_but_labels``, and but for how clusters without a profile are described."""
+    """Return whether ``same_words_but_labels`` holds, apart from descriptions of clusters without a profile."""
     return _words(ours, DESCRIPTIONS) == _words(theirs, DESCRIPTIONS)
 
 
 def same_words_but_headings(place: str, ours: Any, theirs: Any) -> bool:
-    """Both hold the same words, each as often, but for headings of lists; theirs may be written as JSON."""
+    """Return whether both have the same words as often, apart from headings of lists and JSON notation."""
     return _words(_unescaped(ours), HEADINGS) == _words(_unescaped(theirs), HEADINGS)
 
 
 def same_lines(place: str, ours: Any, theirs: Any) -> bool:
-    """Both hold the same lines in the same order, but for headings, bullets, blank lines and capitals."""
+    """Return whether both have the same lines in order, apart from headings, bullets, blank lines and capitals."""
     return _lines(ours) == _lines(theirs)
 
 
 def same_but_correction(place: str, ours: Any, theirs: Any) -> bool:
-    """Both are the same up to their last message, which says what was wrong with a reply, and white space before it."""
+    """Return whether both are equal, apart from white space, up to their last message, which corrects a reply."""
     one, other = ours.rpartition(AGAIN)[0].rstrip(), theirs.rpartition(AGAIN)[0].rstrip()
     return bool(one == other and one)
 
 
 def theirs_of_a_page(place: str, ours: Any, theirs: Any) -> bool:
-    """Theirs alone: a call about both sides of a page, as MemoryOS's release writes them."""
+    """Return whether only theirs exists: a call about both sides of a page, as MemoryOS's release writes them."""
     return ours is None and _OF_A_PAGE.search(theirs) is not None
 
 
 def lines_shown(place: str, ours: Any, theirs: Any) -> bool:
-    """Ours has lines besides headings, each is in theirs, and both show the same of what the backbone wrote.
+    """Return whether all our lines are in theirs and both show the same of what the backbone wrote.
 
     Lines are compared without their bullet and brackets and when a fact was said.
     """
@@ -101,53 +101,53 @@ def lines_shown(place: str, ours: Any, theirs: Any) -> bool:
 
 
 def lines_shown_but_names(place: str, ours: Any, theirs: Any) -> bool:
-    """As ``lines_shown``, and but for how the two speakers are named in what is known of them."""
+    """Return whether ``lines_shown`` holds, apart from how the two speakers are named in their profiles."""
     names = "|".join(map(re.escape, _ABOUT.findall(ours)))
     who = re.compile(rf"\b(?:(?:the )?assistant|(?:the )?user|I{'|' * bool(names)}{names})\b", re.IGNORECASE)
     return lines_shown(place, who.sub("*", ours), who.sub("*", theirs))
 
 
 def same_words(place: str, ours: Any, theirs: Any) -> bool:
-    """Both hold the same words, numbers and signs in the same order: only white space differs."""
+    """Return whether both have the same words, numbers and signs in order: only white space differs."""
     return "".join(ours.split()) == "".join(theirs.split())
 
 
 def same_but_stamps(place: str, ours: Any, theirs: Any) -> bool:
-    """Both hold the same lines but for indents, headings, and how the day before a line is written: it is the same."""
+    """Return whether both have the same lines and days, apart from indents, headings and the date's format."""
     return _stamped(ours) == _stamped(theirs)
 
 
 def same_but_numbers(place: str, ours: Any, theirs: Any) -> bool:
-    """As ``same_but_stamps``, and but for the numbers of messages: theirs go on where an example's are equal."""
+    """Return whether ``same_but_stamps`` holds, apart from the numbers of messages."""
     pairs = zip(_numbers(ours), _numbers(theirs), strict=False)
     shifts = {other - one for one, other in pairs} - {0}
     return _stamped(ours, numbers=False) == _stamped(theirs, numbers=False) and len(shifts) == 1 and min(shifts) > 0
 
 
 def same_but_dates(place: str, ours: Any, theirs: Any) -> bool:
-    """Ours holds the dates of statements in brackets, theirs does not, and nothing else differs."""
+    """Return whether both are equal, apart from our dates of statements in brackets."""
     return _undated(ours) == str(theirs)
 
 
 def same_but_dates_and_order(place: str, ours: Any, theirs: Any) -> bool:
-    """As ``same_but_dates``, and the lines, such as the items of a list, are in another order."""
+    """Return whether ``same_but_dates`` holds, apart from the order of lines."""
     one = _undated(ours)
     return one != theirs and sorted(one.splitlines()) == sorted(theirs.splitlines())
 
 
 def an_earlier_topic(place: str, ours: Any, theirs: Any) -> bool:
-    """Theirs is the number of a topic before ours."""
+    """Return whether theirs is the number of a topic before ours."""
     return isinstance(ours, int) and isinstance(theirs, int) and theirs < ours
 
 
 def _stamped(text: str, *, numbers: bool = True) -> list[str]:
-    """Lines that are not blank, without indents, with the day in the place of a time in brackets."""
+    """Return the lines that are not blank, without indents, with a time in brackets replaced by its day."""
     lines = (_SPEAKER.sub(r"Memories: \1", line.strip()) for line in text.splitlines() if line.strip() not in _NOBODY)
     return [_STAMP.sub(lambda found: _day(found, numbers), line) for line in lines if line]
 
 
 def _day(found: re.Match[str], numbers: bool) -> str:
-    """The stamp of a line by its day; as it is where that cannot be read."""
+    """Return a line's stamp by its day; unchanged where it cannot be parsed."""
     moment, weekday = parse_date(found["time"]), found["time"].rpartition(",")[2].strip()
     if moment is None:
         return found[0]
@@ -165,7 +165,7 @@ def _undated(text: str) -> str:
 
 
 def same_agent_prompt(place: str, ours: Any, theirs: Any) -> bool:
-    """Both show the same messages of MemGPT's queue, in order, and the same core memory and numbers of stored ones.
+    """Return whether both show the same messages of MemGPT's queue, core memory and numbers of stored messages.
 
     Core memory and numbers must be found on both sides: where neither can be read, nothing was compared.
     """
@@ -174,7 +174,7 @@ def same_agent_prompt(place: str, ours: Any, theirs: Any) -> bool:
 
 
 def same_agent_message(place: str, ours: Any, theirs: Any) -> bool:
-    """Both are messages of MemGPT's queue and say the same, whatever the words of events and failures."""
+    """Return whether both are messages of MemGPT's queue with the same content."""
     if not (isinstance(ours, str) and isinstance(theirs, str)):
         return False
     said = shown_messages(ours)
@@ -182,23 +182,23 @@ def same_agent_message(place: str, ours: Any, theirs: Any) -> bool:
 
 
 def ours_alone(place: str, ours: Any, theirs: Any) -> bool:
-    """Theirs has nothing: no value, or an empty text; a 0 is a value."""
+    """Return whether theirs is missing or an empty text; a 0 is a value."""
     return ours is not None and (theirs is None or theirs == "")
 
 
 def theirs_alone(place: str, ours: Any, theirs: Any) -> bool:
-    """Ours has nothing."""
+    """Return whether ours is missing or an empty text; a 0 is a value."""
     return ours is None and theirs is not None
 
 
 def same_pages(place: str, ours: Any, theirs: Any) -> bool:
-    """Both list pages, the same under the same numbers, found by the same tools, in the same order."""
+    """Return whether both list the same pages, with numbers, tools and order."""
     pages = _PAGE_LINE.findall(ours)
     return bool(pages and pages == _PAGE_LINE.findall(theirs))
 
 
 def same_question_or_turns(place: str, ours: Any, theirs: Any) -> bool:
-    """Both ask one question, or hold turns, and hold the same of these and of what the backbone wrote, in order."""
+    """Return whether both have the same question or turns, and the same text of the backbone, in order."""
     told, question = _TOLD_LINE.findall(ours), _QUESTION.search(ours)
     if told != _TOLD_LINE.findall(theirs):
         return False
@@ -215,7 +215,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _unescaped(text: str) -> str:
-    """A text with its JSON escapes resolved."""
+    """Return a text with its JSON escapes resolved."""
     read = _ESCAPE.sub(lambda found: str(json.loads(f'"{found[0]}"')), text)
     return read.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -251,7 +251,7 @@ RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
 
 
 def passes(rule: str | None, place: str, ours: Any, theirs: Any) -> bool:
-    """Whether two values pass a rule; any two do where there is none.
+    """Return whether two values pass a rule; without a rule all do.
 
     Raises:
         ConfigError: there is no such rule.

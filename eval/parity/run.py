@@ -37,7 +37,7 @@ _NAMED_FILES = 5
 
 @dataclass(frozen=True, slots=True)
 class ParityRun:
-    """What to run.
+    """Parts of a parity run.
 
     Attributes:
         against: name of the released code.
@@ -86,7 +86,7 @@ class ParityRun:
         return cls(against, counterpart, sources, plan, sample, spoiled_one_in, out / name, moved)
 
     def missing(self) -> str:
-        """Why the authors' code cannot be run here; empty where it can.
+        """Return why the authors' code cannot be run here; empty where it can.
 
         Raises:
             DataError: a file is there and is not that of the catalogue.
@@ -136,12 +136,12 @@ class ParityRun:
         )
 
     def _released_values(self, files: Mapping[str, str]) -> dict[str, Json]:
-        """The release's own settings, by the names of ours."""
+        """Return the release's own settings, by the names of ours."""
         texts = {module: Path(path).read_text(encoding="utf-8") for module, path in files.items()}
         return released_values(self.counterpart.released, texts)
 
     def _preset_values(self, released: Mapping[str, Json]) -> dict[str, Json]:
-        """The same settings of our preset, as it is before the command line moves any."""
+        """Return the same settings of our preset, before the command line changes any."""
         preset = chosen_settings(self.plan.memory.name, MEMORY, "memory")
         return {name: value_of(preset, name) for name in released}
 
@@ -160,7 +160,7 @@ class ParityRun:
         return asyncio.run(AuthorsRun(code.package, code.environment, settings, url, log).run(self.plan, sample))
 
     def _departures(self) -> list[Departure]:
-        """Documented departures that hold for the preset."""
+        """Return the documented deviations of the preset."""
         memory = self.plan.settings["memory"]
         found = read_departures(system_of(str(memory["_target_"]))[1])
         return [one for one in found if one.applies_to(str(memory["name"]))]
@@ -187,7 +187,7 @@ class ParityRun:
 
 
 def _named(sources: Sequence[SourceFile]) -> str:
-    """The authors' files, or how many of each repository where they are many."""
+    """Return the authors' files, or the number of each repository's where they are many."""
     if len(sources) <= _NAMED_FILES:
         return ", ".join(map(str, sources))
     counts = Counter(f"{one.repository}@{one.commit[:7]}" for one in sources)
@@ -195,6 +195,6 @@ def _named(sources: Sequence[SourceFile]) -> str:
 
 
 def overrides_for(counterpart: Counterpart, given: Sequence[str]) -> list[str]:
-    """Overrides of our run; what was given on the command line comes before what the released code needs."""
+    """Return our run's overrides; the command line's take precedence over those of the released code."""
     names = {name_of(override) for override in given}
     return [*given, *(one for one in counterpart.overrides if name_of(one) not in names)]

@@ -14,7 +14,7 @@ _HEADINGS = ("{}:", "{}:", "{}:", "{}:", "  {} :", "**{}:**", "{}")
 
 
 def _sections(draw: Draw, given: Mapping[str, str]) -> str:
-    """Sections with headings in capitals; now and then one is missing, written otherwise or in another place."""
+    """Return sections with headings in capitals; now and then one is missing, misspelt or moved."""
     names = [name for name in given if not draw.chance(12)]
     if draw.chance(8):
         draw.random.shuffle(names)
@@ -26,7 +26,7 @@ def _cased(draw: Draw, name: str) -> str:
 
 
 def _listed(draw: Draw, items: Sequence[str]) -> str:
-    """A list, written with commas, lines, bullets, numbers or quotation marks."""
+    """Return a list written with commas, lines, bullets, numbers or quotation marks."""
     shapes = (
         ", ".join(items),
         "\n" + "\n".join(f"- {item}" for item in items),
@@ -38,7 +38,7 @@ def _listed(draw: Draw, items: Sequence[str]) -> str:
 
 
 def _sections_or_json(draw: Draw, sections: str, given: Mapping[str, Json]) -> str:
-    """The sections; now and then an object, fenced or bare."""
+    """Return sections; now and then an object, fenced or bare."""
     if not draw.chance(5):
         return sections
     text = json.dumps(given, ensure_ascii=False)
@@ -88,7 +88,7 @@ def _strengthen(draw: Draw) -> str:
 
 
 def _update_neighbours(draw: Draw) -> str:
-    """One block per neighbour, in order; now and then one is missing, or one too many."""
+    """Return one block per neighbour, in order; now and then one is missing, or one too many."""
     count = max(len(draw.facts.notes) + draw.random.choice((0, 0, 0, -1, 1)), 0)
     blocks = [(draw.text(5), draw.tags()) for _ in range(count)]
     given: dict[str, Json] = {

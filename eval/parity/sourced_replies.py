@@ -12,28 +12,28 @@ _UNKNOWN = ("Delete", "merge", "", None)
 
 
 def _habit(draw: Draw) -> str:
-    """A fact that is told again and again; its mark is that of its words, so that who repeats it shows the same."""
+    """Return a recurring fact; its mark follows from its words, so that repetitions show the same."""
     one, other = (draw.random.choice(draw.topics.tags[:4]) for _ in range(2))
     text = f"Often {one} and {other} with the whole family on Sundays in the summer"
     return f"{text} zq{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 def _fact(draw: Draw) -> str:
-    """A fact; some were told before, to the letter or nearly so."""
+    """Return a fact; some repeat earlier ones, literally or nearly."""
     if not draw.chance(3):
         return draw.text(6)
     return f"{_habit(draw)} {draw.mark()}" if draw.chance(2) else _habit(draw)
 
 
 def _source(draw: Draw, number: int) -> Json:
-    """The number of a message, as models write it."""
+    """Return the number of a message, as models write it."""
     if not draw.chance(10):
         return number
     return draw.random.choice((str(number), float(number), f" {number} "))
 
 
 def _sourced_facts(draw: Draw) -> dict[str, Json]:
-    """No fact, one or two of each message, now and then in another order than that of the messages."""
+    """Return up to two facts of each message, now and then in another order than that of the messages."""
     items: list[Json] = [
         {"source_id": _source(draw, number), "fact": _fact(draw)}
         for number in draw.facts.messages
@@ -45,7 +45,7 @@ def _sourced_facts(draw: Draw) -> dict[str, Json]:
 
 
 def _revise(draw: Draw) -> dict[str, Json]:
-    """A decision, a new text where one is due, and now and then something that is not a decision."""
+    """Return a decision, a new text where one is due, and now and then something that is not a decision."""
     if draw.chance(8):
         return {"action": draw.random.choice(_UNKNOWN), "new_memory": draw.text(4)}
     if draw.chance(20):

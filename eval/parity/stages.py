@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def has_locomo() -> bool:
-    """Whether the whole conversation can be read here; says so where it cannot."""
+    """Return whether the whole conversation can be read here; report where it cannot."""
     file = data_folder() / str(chosen_settings("locomo", CONF / "dataset", "dataset")["file"])
     if not file.is_file():
         say(f"{file} is not there (`memsys data locomo` fetches it): the sample conversation stands for LoCoMo's")

@@ -8,12 +8,12 @@ from memsys.vocabulary import Json
 
 
 def notes_store(state: Mapping[str, Any]) -> dict[str, Json]:
-    """Notes in the order they were stored; links by place."""
+    """Return the notes in the order they were stored; links by place."""
     return {"notes": [_note(note, _places(state["notes"]), None) for note in state["notes"]]}
 
 
 def clag_store(state: Mapping[str, Any]) -> dict[str, Json]:
-    """CLAG's notes with their clusters, and its clusters; tags of a cluster sorted, since the release keeps a set."""
+    """Return CLAG's notes with clusters, and its clusters with sorted tags, since the release keeps a set."""
     places = _places(state["notes"])
     home = {member: cluster["cluster_id"] for cluster in state["clusters"] for member in cluster["index"]["ids"]}
     return {
@@ -31,7 +31,7 @@ def clag_store(state: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def sage_store(state: Mapping[str, Any]) -> dict[str, Json]:
-    """Each speaker's memories in the order they were added, and what became of the facts; thresholds to six places."""
+    """Return each speaker's memories in order of addition, and decisions on facts; thresholds to six places."""
     scopes: dict[str, Json] = {}
     for scope in state["scopes"]:
         owner, counts = scope["owner"], scope["counts"]
@@ -44,7 +44,7 @@ def sage_store(state: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def mem0_store(state: Mapping[str, Any]) -> dict[str, Json]:
-    """Each speaker's memories in the order they were added."""
+    """Return each speaker's memories in the order they were added."""
     return {
         "memories": [
             {"owner": scope["owner"], "text": memory["text"], "timestamp": ", ".join(memory["dates"])}
@@ -55,7 +55,7 @@ def mem0_store(state: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def xmemory_store(state: Mapping[str, Any]) -> dict[str, Json]:
-    """Episodes and facts of xMemory in the order they were stored, with neighbours; themes by their first fact."""
+    """Return xMemory's episodes and facts in order of storage, with neighbours; themes by their first fact."""
     store = state["store"]
     episodes = {one["episode_id"]: place for place, one in enumerate(store["episodes"])}
     facts = {one["fact_id"]: place for place, one in enumerate(store["facts"])}
@@ -79,7 +79,7 @@ def xmemory_store(state: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def nemori_store(state: Mapping[str, Any]) -> dict[str, Json]:
-    """Episodes and facts of Nemori in the order they were stored."""
+    """Return the episodes and facts of Nemori in the order they were stored."""
     store = state["store"]
     episodes = {one["episode_id"]: place for place, one in enumerate(store["episodes"])}
     return {
@@ -97,7 +97,7 @@ def _episode(episode: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def lightmem_store(state: Mapping[str, Any]) -> dict[str, Json]:
-    """LightMem's facts by their texts (a repeated one has a number behind it): their order in a store is chance."""
+    """Return LightMem's facts by their texts (repeated ones numbered), since their order in a store is random."""
     facts: dict[str, Json] = {}
     for fact in sorted(state["facts"], key=lambda one: (one["text"], _time(one), one["speaker"], one["topic"])):
         name, number = fact["text"].replace(".", " "), 1
@@ -109,17 +109,17 @@ def lightmem_store(state: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def _time(fact: Mapping[str, Any]) -> str:
-    """The time stamp that the update goes by, or else the date of the session."""
+    """Return the time stamp that the update uses, else the session's date."""
     return str(fact.get("moment") or fact["date"])
 
 
 def gam_store(state: Mapping[str, Any]) -> dict[str, Json]:
-    """GAM's pages in the order they were stored, each with its abstract."""
+    """Return GAM's pages in the order they were stored, each with its abstract."""
     return {"pages": [{"text": page["text"], "abstract": page["abstract"]} for page in state["pages"]]}
 
 
 def memorybank_store(state: Mapping[str, Any]) -> dict[str, Json]:
-    """Summaries and descriptions of MemoryBank's days, in order, and the portrait."""
+    """Return the summaries and descriptions of MemoryBank's days, in order, and the portrait."""
     days = [
         {
             "date": day["date"],
@@ -163,7 +163,7 @@ def _page(page: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def memgpt_store(state: Mapping[str, Any]) -> dict[str, Json]:
-    """MemGPT's core memory, its queue and all messages as prompts show them, its notes, and what it counts."""
+    """Return MemGPT's core memory, queue and messages as prompts show them, its notes and counts."""
     messages, notes = state["shown_counts"]
     return {
         "core": {"core": {block["name"]: block["text"] for block in state["core"]}},

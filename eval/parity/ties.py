@@ -61,7 +61,7 @@ def _reordered(endpoint: ParityEndpoint, facts: Sequence[Any], fact: Mapping[str
 
 
 def memory_texts(store: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """Texts of memories as contexts show them, each with what was embedded of it."""
+    """Yield the texts of memories as contexts show them, each with what was embedded of it."""
     for part in store.values():
         named: Any = part.items() if isinstance(part, Mapping) else enumerate(part if isinstance(part, list) else ())
         for name, memory in named:
@@ -89,7 +89,7 @@ def _tied(endpoint: ParityEndpoint, ours: Answered, memories: Mapping[str, str],
 
 
 def _without(texts: Sequence[str], left_out: Mapping[str, int]) -> list[str]:
-    """Texts but for so many of some of them, the last ones."""
+    """Return the texts without so many of some of them, the last ones."""
     left, kept = dict(left_out), []
     for text in reversed(texts):
         if left.get(text, 0):
@@ -100,12 +100,12 @@ def _without(texts: Sequence[str], left_out: Mapping[str, int]) -> list[str]:
 
 
 def _close(ones: Sequence[float], others: Sequence[float]) -> bool:
-    """Whether two lists of cosines are the same but for the last digits."""
+    """Return whether two lists of cosines are the same but for the last digits."""
     return len(ones) == len(others) and all(abs(one - other) < TIED for one, other in zip(ones, others, strict=True))
 
 
 def _shown(memories: Mapping[str, str], context: str) -> list[str]:
-    """Memories that a context shows, in its order, each as often as it does; longer ones are found first."""
+    """Return the memories that a context shows, in order, each as often as it does; longer ones are found first."""
     left, places = context, []
     for text in sorted(filter(None, memories), key=len, reverse=True):
         at = left.find(text)
@@ -117,7 +117,7 @@ def _shown(memories: Mapping[str, str], context: str) -> list[str]:
 
 
 def _cosines(endpoint: ParityEndpoint, ours: Answered, texts: Mapping[str, str]) -> dict[str, float]:
-    """Cosines with the question; of what our side found, its own scores."""
+    """Return the cosines with the question; for our hits, their own scores."""
     vectors = endpoint.embed([ours.question, *texts.values()]).astype(np.float64)
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return {**dict(zip(texts, (units[1:] @ units[0]).tolist(), strict=True)), **_scores(ours, texts)}

@@ -12,23 +12,23 @@ from memsys.protocol import MayAnswer, MemoryConfig
 
 
 def shape_of_counts(counts: Mapping[str, Any], by_kind: Mapping[str, int]) -> DataShape:
-    """Sizes from what ``run.json`` says of the data, and questions by kind; sessions are taken to be equally long."""
+    """Return the sizes from the data of ``run.json``, questions by category; sessions count as equally long."""
     turns, sessions = counts["turns_per_conversation"], counts.get("sessions") or 1
     return DataShape(turns, [round(sum(turns) / sessions)] * sessions, dict(by_kind))
 
 
 def memory_calls(config: MemoryConfig, shape: DataShape) -> Sequence[ExpectedCalls] | None:
-    """What a memory system will ask of the backbone; ``None`` where its config does not say."""
+    """Return a memory system's expected calls of the backbone; ``None`` where its config does not say."""
     return config.expected_calls(shape) if isinstance(config, PlansCalls) else None
 
 
 def context_tokens(config: MemoryConfig, shape: DataShape) -> float:
-    """What a question's context takes; 0 where the config does not say."""
+    """Return the tokens of a question's context; 0 where the config does not say."""
     return config.context_tokens(shape) if isinstance(config, PlansCalls) else 0.0
 
 
 def reader_calls(config: Any, memory: MemoryConfig, shape: DataShape) -> list[ExpectedCalls]:
-    """One answer for each question, from the reader's role of its kind; none where the memory answers itself."""
+    """Return one answer for each question, from the reader's role of its kind; none where the memory answers itself."""
     if isinstance(memory, MayAnswer) and memory.answers:
         return []
     found: dict[str, float] = {}

@@ -57,7 +57,7 @@ class SweepCell:
         return hashlib.sha256("\n".join(without_secrets(own)).encode()).hexdigest()[:12]
 
     def valid_plan(self) -> Plan:
-        """What to run.
+        """Return the plan of a valid cell.
 
         Raises:
             ConfigError: the settings do not fit together.
@@ -68,7 +68,7 @@ class SweepCell:
 
     @property
     def label(self) -> str:
-        """What people call it: memory, data set, backbone, seed."""
+        """Label for people: memory, data set, backbone, seed."""
         if self.plan is None:
             return redacted(" ".join(self.overrides))
         backbone = self.plan.backbone.name if self.plan.backbone else "retrieval"
@@ -89,7 +89,7 @@ class SweepCell:
 
     @cached_property
     def path(self) -> Path:
-        """Where its run lies.
+        """Folder of its run.
 
         Raises:
             DataError: the data is not there; its checksum is part of the name.
@@ -136,7 +136,7 @@ class Composer:
         return replace(make_cell(config, overrides), datasets=self._datasets)
 
     def sweep(self, overrides: Sequence[str]) -> Sweep:
-        """All cells of a sweep, in the order in which Hydra would launch them.
+        """Return all cells of a sweep, in the order in which Hydra would launch them.
 
         Raises:
             ConfigError: an override is wrong.

@@ -75,7 +75,7 @@ def check_runs(roots: Sequence[Path], composer: Composer) -> CheckedRuns:
 
 
 def has_unfetched_prompts(setting: Any) -> bool:
-    """Whether settings, at any depth, name a text of the authors that is not on this machine."""
+    """Return whether settings, at any depth, name an authors' text that is not on this machine."""
     if isinstance(setting, Mapping):
         return any(has_unfetched_prompts(value) for value in setting.values())
     return isinstance(setting, str) and is_reference(setting) and not is_present(parse_reference(setting))
@@ -107,14 +107,14 @@ def check_run(
 
 
 def _part(config: Mapping[str, Any], name: str, composer: Composer) -> Any:
-    """A part as it was in a run: presets change, so they give only the settings that are younger than the run."""
+    """Return a part as in a run: of a changed preset only the settings that are newer than the run."""
     from omegaconf import OmegaConf
 
     return make_part(OmegaConf.create({name: _completed(config[name], name, composer)}), name)
 
 
 def _completed(recorded: Mapping[str, Any], name: str, composer: Composer) -> dict[str, Any]:
-    """The recorded settings of a part, and of a gate's host, with what their presets have besides."""
+    """Return the recorded settings of a part, and of a gate's host, completed from their presets."""
     from omegaconf import OmegaConf
 
     host = recorded.get("host") or {}
@@ -126,7 +126,7 @@ def _completed(recorded: Mapping[str, Any], name: str, composer: Composer) -> di
 
 
 def _merged(preset: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """The recorded settings; what they lack, at any depth, as the preset has it."""
+    """Return the recorded settings, completed at any depth from the preset."""
     deeper = {
         key: _merged(preset[key], value)
         for key, value in recorded.items()

@@ -1,4 +1,4 @@
-"""What Hydra calls when a sweep has ended: ``hydra.callbacks.comparison`` of ``conf/config.yaml``."""
+"""Hydra callback that compares runs when a sweep has ended: ``hydra.callbacks.comparison`` of ``conf/config.yaml``."""
 
 import sys
 import warnings
@@ -23,9 +23,9 @@ class SweepCallback(Callback):
         make_folder(config.hydra.run.dir)
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
-        """As before a run; a configuration that holds a key is refused before Hydra writes it into the sweep's folder.
+        """Refuse a configuration that holds a key, before Hydra writes it into the sweep's folder.
 
-        So is one folder for the runs of several cells.
+        Refuse one run folder for several cells, too.
         """
         from memsys.credentials import without_secrets
         from memsys.errors import ConfigError

@@ -1,4 +1,4 @@
-"""What a sweep will take: calls, tokens and GPU hours of every cell, before anything is submitted."""
+"""Estimate of a sweep's costs: calls, tokens and GPU hours of every cell, before anything is submitted."""
 
 import re
 from collections import defaultdict
@@ -28,7 +28,7 @@ Bound = Literal["throughput", "writes in a row", ""]
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """What a GPU can do: dense 16-bit arithmetic in 10^12 a second, memory in 10^12 bytes a second."""
+    """Speed of a GPU: dense 16-bit arithmetic in 10^12 a second, memory in 10^12 bytes a second."""
 
     arithmetic: float
     bandwidth: float
@@ -52,11 +52,11 @@ class CostTotals:
     reply: float = 0.0
 
     def __add__(self, other: "CostTotals") -> "CostTotals":
-        """Sum of both."""
+        """Return the sum of both."""
         return CostTotals(self.calls + other.calls, self.prompt + other.prompt, self.reply + other.reply)
 
     def __sub__(self, other: "CostTotals") -> "CostTotals":
-        """What is left without the other."""
+        """Return the difference of both."""
         return CostTotals(self.calls - other.calls, self.prompt - other.prompt, self.reply - other.reply)
 
 
@@ -71,7 +71,7 @@ def total(calls: Sequence[ExpectedCalls]) -> CostTotals:
 
 @dataclass(frozen=True, slots=True)
 class CellCost:
-    """What one cell takes.
+    """Costs of one cell.
 
     Attributes:
         cell: which.
@@ -96,7 +96,7 @@ class CellCost:
 
 @dataclass(frozen=True, slots=True)
 class GroupCost:
-    """What the cells of one backbone take together.
+    """Costs of the cells of one backbone.
 
     Attributes:
         backbone: its name.
@@ -156,7 +156,7 @@ def _cell_cost(cell: SweepCell, paid: set[tuple[str, ...]]) -> CellCost:
 
 
 def expected_calls(cell: SweepCell, shape: DataShape) -> list[ExpectedCalls]:
-    """All calls of a cell: none without a backbone, the reader's alone for a system without a model."""
+    """Return all calls of a cell: none without a backbone, the reader's alone for a system without a model."""
     plan = cell.valid_plan()
     if plan.backbone is None:
         return []
@@ -165,7 +165,7 @@ def expected_calls(cell: SweepCell, shape: DataShape) -> list[ExpectedCalls]:
 
 
 def _paid(cell: SweepCell, calls: ExpectedCalls, paid: set[tuple[str, ...]]) -> bool:
-    """Whether an earlier cell pays these calls; notes that this one does otherwise."""
+    """Return whether an earlier cell pays for these calls; record that this one does otherwise."""
     plan = cell.valid_plan()
     fresh = plan.timing == "latency" and calls.phase in READ_PHASES
     if not calls.shared or fresh or not plan.use_cache:
@@ -208,25 +208,25 @@ def _group(name: str, costs: Sequence[CellCost], gpu: Gpu) -> GroupCost:
 
 
 def parameters(backbone: BackboneConfig) -> float | None:
-    """Parameters of a model in 10^9, as its name says them; ``None`` if it does not."""
+    """Return a model's parameters in 10^9, from its name; ``None`` if it does not say."""
     found = _PARAMETERS.search(backbone.model)
     return float(found.group(1)) if found else None
 
 
 def step_seconds(size: float, gpu: Gpu) -> float:
-    """Time of one decoding step: all weights are read once, in two bytes each."""
+    """Return the seconds of one decoding step, which reads all 16-bit weights once."""
     return max(2e9 * size / (BANDWIDTH_SHARE * gpu.bandwidth * 1e12), STEP_SECONDS)
 
 
 def busy_hours(totals: CostTotals, size: float, in_flight: int, gpu: Gpu) -> float:
-    """Hours of one GPU that is never idle: prompts are bound by arithmetic, replies by the steps of full batches."""
+    """Return the GPU hours without idling: prompts are bound by arithmetic, replies by full batches' steps."""
     prompts = totals.prompt * 2e9 * size / (ARITHMETIC_SHARE * gpu.arithmetic * 1e12)
     replies = totals.reply / in_flight * step_seconds(size, gpu)
     return (prompts + replies) / 3600
 
 
 def row_hours(cost: CellCost, size: float, gpu: Gpu) -> float:
-    """Hours that the longest conversation's writes take one after the other: no server can make them shorter."""
+    """Return the hours of the longest conversation's sequential writes, a lower bound for any server."""
     if cost.shape is None or not cost.shape.turns:
         return 0.0
     share = max(cost.shape.turns) / sum(cost.shape.turns)

@@ -29,7 +29,7 @@ State = Literal["running", "done", "incomplete", "failed", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What a job says of itself.
+    """Status that a job reports.
 
     Attributes:
         overrides: which cell it runs.
@@ -60,7 +60,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What the launcher knows of a cell's latest job."""
+    """Submission of a cell's latest job."""
 
     job: str
     log: str
@@ -117,7 +117,7 @@ def _own_ticket(overrides: Sequence[str]) -> Ticket:
 
 
 def _own_log() -> str:
-    """File behind the error stream, if it is one."""
+    """Return the file behind the error stream, if it is one."""
     try:
         target = Path(f"/proc/self/fd/{sys.stderr.fileno()}").resolve()
     except OSError:  # no such stream, or no such system
@@ -126,7 +126,7 @@ def _own_log() -> str:
 
 
 def read_ticket(folder: Path, key: str) -> tuple[Ticket, bool] | None:
-    """A cell's ticket, and whether its job has given a sign of life lately; ``None`` if it never began.
+    """Return a cell's ticket, and whether its job has given a sign of life lately; ``None`` if it never began.
 
     Raises:
         RunDirectoryError: the file is damaged, or of another version.
@@ -139,7 +139,7 @@ def read_ticket(folder: Path, key: str) -> tuple[Ticket, bool] | None:
 
 
 def _has_ended(ticket: Ticket) -> bool:
-    """Whether the process is known to be gone: that of a sweep on this machine which was stopped a moment ago."""
+    """Return whether the process is known to be gone, as for a local sweep that was stopped just now."""
     if ticket.job or ticket.host != socket.gethostname():
         return False  # the number counts on its own machine, and the batch system knows better
     try:
@@ -152,7 +152,7 @@ def _has_ended(ticket: Ticket) -> bool:
 
 
 def read_submission(folder: Path, key: str) -> Submission | None:
-    """What the launcher noted; ``None`` if it was never submitted.
+    """Return the launcher's record; ``None`` if the cell was never submitted.
 
     Raises:
         RunDirectoryError: the file is damaged, or of another version.
@@ -171,13 +171,13 @@ def _read(kind: type[T], path: Path) -> T:
 
 
 def submitted_since(folder: Path, key: str) -> bool:
-    """Whether a cell was submitted again after its latest job had last written its ticket."""
+    """Return whether a cell was resubmitted after its latest job last wrote its ticket."""
     job, ticket = folder / f"{key}.job", folder / f"{key}.json"
     return job.is_file() and job.stat().st_mtime > ticket.stat().st_mtime
 
 
 def is_own_submission(folder: Path, key: str) -> bool:
-    """Whether we submitted a cell: a batch system shows everybody their own jobs."""
+    """Return whether we submitted a cell: a batch system shows users only their own jobs."""
     return (folder / f"{key}.job").stat().st_uid == os.getuid()
 
 

@@ -1,4 +1,4 @@
-"""What a launcher does with a batch of cells: leave out what is done, sort the rest by what they need."""
+"""Preparation of a batch of cells for a launcher: omit finished cells, group the rest by their needs."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
@@ -35,13 +35,13 @@ class LaunchGroup:
 
 
 def all_cells(job_overrides: Sequence[Sequence[str]]) -> list[SweepCell]:
-    """The cells of a batch."""
+    """Return the cells of a batch."""
     composer = Composer()
     return [composer.cell(overrides) for overrides in job_overrides]
 
 
 def queued_cells(cells: Sequence[SweepCell], queue: Container[str]) -> tuple[list[str], list[SweepCell]]:
-    """Jobs of cells that wait or run already, and the other cells.
+    """Split cells into waiting or running jobs and the other cells.
 
     Args:
         cells: of a batch.
@@ -59,7 +59,7 @@ def queued_cells(cells: Sequence[SweepCell], queue: Container[str]) -> tuple[lis
 
 
 def open_cells(cells: Sequence[SweepCell]) -> list[SweepCell]:
-    """The cells of a batch that have to run; says what is left out, and why.
+    """Return the cells of a batch that have to run; report those left out, and why.
 
     A cell whose settings do not fit together is left out too: its reason is shown at the end of the sweep.
     """
@@ -93,7 +93,7 @@ def portions(cells: Sequence[SweepCell], sharing: str) -> list[LaunchGroup]:
 
 
 def needs(cell: SweepCell, sharing: str) -> tuple[bool, int, int]:
-    """Whether a cell uses a shared server, how many GPUs one takes, and how many servers its group wants.
+    """Return whether a cell uses a shared server, how many GPUs one takes, and how many servers its group wants.
 
     Latency is never measured on a server that others use too.
     """

@@ -44,7 +44,7 @@ def local_servers(portion: LaunchGroup) -> Iterator[list[str]]:
 
 
 def device_shares(portion: LaunchGroup) -> list[str | None]:
-    """``CUDA_VISIBLE_DEVICES`` of each server: as many servers as wanted and as the GPUs allow, one in any case."""
+    """Return ``CUDA_VISIBLE_DEVICES`` of each server: as many servers as wanted and possible, at least one."""
     devices = visible_devices()
     if not portion.gpus or not devices:
         return [None]
@@ -54,7 +54,7 @@ def device_shares(portion: LaunchGroup) -> list[str | None]:
 
 
 def visible_devices() -> list[str]:
-    """GPUs that this process may use; none where there are none."""
+    """Return the GPUs that this process may use."""
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is not None:
         return [name for name in chosen.split(",") if name]

@@ -1,4 +1,4 @@
-"""Which cell of how many a sweep is at, and how long the rest may take."""
+"""Number of the current cell of a sweep, and the estimated time for the rest."""
 
 import os
 import time
@@ -16,7 +16,7 @@ CELLS_VARIABLE = "MEMSYS_SWEEP_CELLS"
 
 
 def sweep_jobs(config: "DictConfig", loader: "ConfigLoader | None" = None) -> list[list[str]]:
-    """Overrides of each cell of a sweep, in the order in which Hydra launches them.
+    """Return the overrides of each cell of a sweep, in the order in which Hydra launches them.
 
     Args:
         config: composed for a sweep: ``hydra.sweeper.params`` count as the command line does, which wins.
@@ -39,7 +39,7 @@ def expect_cells(number: int) -> None:
 
 
 class CellClock:
-    """Says which cell begins, and from the cells that this process has ended how long the others may take.
+    """Display of the current cell and, from finished cells of this process, the estimated remaining time.
 
     Args:
         clock: seconds from any beginning.
@@ -49,7 +49,7 @@ class CellClock:
         self._clock, self._begun, self._ended = clock, clock(), 0
 
     def begin(self, number: int) -> str:
-        """The line for a cell.
+        """Return the line for a cell.
 
         Args:
             number: of the cell, from 1.
@@ -64,7 +64,7 @@ class CellClock:
         return f"{line}, all done in about {duration(each * (total - number + 1))}"
 
     def end(self) -> None:
-        """A cell has ended."""
+        """Record that a cell has ended."""
         self._ended += 1
 
 

@@ -28,7 +28,7 @@ def cells_follow_this_process() -> Iterator[None]:
 
 
 def end_with_the_sweep() -> None:
-    """In a cell: end this process soon after the sweep that started it has ended.
+    """End this process, a cell, soon after the sweep that started it has ended.
 
     Does nothing in the sweep's own process, nor in a batch job of its own, which goes on without the sweep.
     """

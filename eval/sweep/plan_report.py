@@ -54,7 +54,7 @@ def _show_gaps(plan: SweepPlan) -> None:
 
 
 def problems(cells: Sequence[CellCost]) -> list[str]:
-    """Why cells cannot be planned, each reason once with how many cells it keeps."""
+    """Return why cells cannot be planned, each reason once with how many cells it keeps."""
     kept: dict[str, list[str]] = {}
     for cost in cells:
         if cost.problem:

@@ -1,4 +1,4 @@
-"""What people read of a sweep."""
+"""Text about a sweep for people."""
 
 from collections.abc import Sequence
 
@@ -35,14 +35,14 @@ def show_unfinished(statuses: Sequence[CellStatus]) -> None:
 
 
 def summary_line(statuses: Sequence[CellStatus]) -> str:
-    """``7 of 9 cells done, 1 running, 1 failed``."""
+    """Return ``7 of 9 cells done, 1 running, 1 failed``."""
     counts = counted(statuses)
     rest = [f"{number} {name}" for name, number in counts.items() if number and name != "done"]
     return ", ".join([f"{counts['done']} of {len(statuses)} cells done", *rest])
 
 
 def explained(status: CellStatus) -> str:
-    """One cell, the reason of its state, and where to read on."""
+    """Return a line on one cell: the reason of its state, and where to read on."""
     reason = status.reason if len(status.reason) <= _REASON_CHARS else f"... {status.reason[-_REASON_CHARS:]}"
     log = f" (log: {status.log})" if status.log else ""
     return f"{status.cell.label}: {status.standing}{': ' if reason else ''}{reason}{log}"
@@ -53,7 +53,7 @@ def _styles(statuses: Sequence[CellStatus]) -> list[str]:
 
 
 def _job(status: CellStatus) -> str:
-    """Number of a cell's job, of one that waits as Slurm's queue has it."""
+    """Return the number of a cell's job; for a waiting one as in Slurm's queue."""
     if status.ticket is not None:
         return status.ticket.job
     return status.reason.removeprefix("job ") if status.standing == "waiting" else ""

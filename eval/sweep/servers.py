@@ -26,7 +26,7 @@ _JOBS = "jobs.json"
 
 @dataclass(frozen=True, slots=True)
 class ServerRequest:
-    """What it takes to start a group's servers.
+    """Settings of starting a group's servers.
 
     Attributes:
         overrides: of ``eval.run``; they name the backbone.
@@ -56,7 +56,7 @@ class ServerJob:
         return serve_plan(plan_of(self.overrides), LOOPBACK if self.loopback else socket.gethostname())
 
     def checkpoint(self) -> Any:
-        """What to run when the job is queued again: the same."""
+        """Return the callable for a requeued job: itself."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
@@ -94,7 +94,7 @@ def _wait_for_lock(file: int, folder: Path) -> None:
 
 
 def _elsewhere(folder: Path, request: ServerRequest, jobs: Sequence[str]) -> int:
-    """Servers that somebody else has started, as far as jobs on other machines can use them."""
+    """Return the servers that others have started and jobs on other machines can use."""
     servers = [server for server in Registry(folder).servers() if server.job not in jobs]
     return sum(request.loopback or not server.loopback for server in servers)
 
@@ -106,7 +106,7 @@ def _submit(request: ServerRequest) -> str:
 
 
 def make_executor(logs: str, parameters: Mapping[str, Any]) -> Any:
-    """A submitit executor.
+    """Return a submitit executor.
 
     Args:
         logs: its folder.
@@ -149,7 +149,7 @@ def submit(executor: Any, function: Any, tasks: Sequence[Sequence[Any]]) -> list
 
 
 def queued_jobs() -> dict[str, str]:
-    """All our jobs that wait or run: number (``123`` or ``123_4``) and, for one that waits, Slurm's word for why.
+    """Return all our waiting or running jobs: number (``123`` or ``123_4``) and, if waiting, Slurm's reason.
 
     Raises:
         MemsysError: the batch system does not say, or there is none.

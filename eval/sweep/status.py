@@ -1,4 +1,4 @@
-"""What has become of a cell: read from its run directory and its ticket."""
+"""Status of a cell, read from its run directory and its ticket."""
 
 import shutil
 from collections.abc import Container, Mapping, Sequence
@@ -52,7 +52,7 @@ class CellStatus:
 
 
 def sweep_status(sweep: Sweep) -> list[CellStatus]:
-    """State of every cell of a sweep.
+    """Return the state of every cell of a sweep.
 
     A job that ends before its first line leaves no ticket: whether one that seems to wait still does is asked of Slurm.
     """
@@ -62,7 +62,7 @@ def sweep_status(sweep: Sweep) -> list[CellStatus]:
 
 
 def _queue() -> Container[str] | None:
-    """Our jobs in Slurm's queue; ``None`` where nobody can say."""
+    """Return our jobs in Slurm's queue; ``None`` where it cannot be read."""
     if shutil.which("squeue") is None:
         return None
     try:
@@ -73,7 +73,7 @@ def _queue() -> Container[str] | None:
 
 
 def _still_waiting(status: CellStatus, queue: Container[str]) -> CellStatus:
-    """A cell's status, with a job of ours that waits nowhere taken for what it is."""
+    """Return a cell's status, corrected where our job no longer waits in the queue."""
     submission = read_submission(status.cell.folder, status.cell.key) if status.standing == "waiting" else None
     if submission is None or submission.job in queue or not is_own_submission(status.cell.folder, status.cell.key):
         return status
@@ -84,7 +84,7 @@ def _still_waiting(status: CellStatus, queue: Container[str]) -> CellStatus:
 
 
 def cell_status(cell: SweepCell) -> CellStatus:
-    """How one cell stands."""
+    """Return the status of one cell."""
     found = read_ticket(cell.folder, cell.key)
     ticket, alive = found if found else (None, False)
     submission = read_submission(cell.folder, cell.key)
@@ -126,7 +126,7 @@ def _standing(
 
 
 def _answered(path: Path | None, record: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Questions done and wanted; counted in the files while the run is on."""
+    """Return the numbers of answered and wanted questions; counted in the files of a running cell."""
     if path is None or not record:
         return None
     counts = record.get("counts") or {}

@@ -53,11 +53,11 @@ class ParsedFileSource(FileConfigSource):
         return _FILES
 
     def is_config(self, config_path: str) -> bool:
-        """Whether a file is a choice: one that holds variants is none itself."""
+        """Return whether a file is a choice; a file of variants is not."""
         return Path(config_path).stem != _VARIANTS and bool(super().is_config(config_path))
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
-        """Names of the files that are choices, and of folders."""
+        """Return the names of the files that are choices, and of folders."""
         return [name for name in super().list(config_path, results_filter) if name != _VARIANTS]
 
     def load_config(self, config_path: str) -> ConfigResult:
@@ -81,19 +81,19 @@ class ChoiceSource(ConfigSource):
         return _SCHEME
 
     def available(self) -> bool:
-        """Whether the folder is there."""
+        """Return whether the folder exists."""
         return Path(self.path).is_dir()
 
     def is_group(self, config_path: str) -> bool:
-        """Whether choices of this group are made here."""
+        """Return whether choices of this group are generated here."""
         return config_path in GLOBAL_GROUPS or self._has_variants(config_path)
 
     def is_config(self, config_path: str) -> bool:
-        """Whether a choice is made here."""
+        """Return whether a choice is generated here."""
         return self._made(config_path) is not None
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
-        """Names that may be chosen besides those of files, for Hydra's completion and its messages."""
+        """Return the names that may be chosen besides those of files, for Hydra's completion and its messages."""
         if results_filter == ObjectType.GROUP or not self._has_variants(config_path):
             return []
         return sorted(presets(Path(self.path) / config_path))
@@ -114,7 +114,7 @@ class ChoiceSource(ConfigSource):
         )
 
     def _has_variants(self, group: str) -> bool:
-        """Whether choices of a group are in a ``variants.yaml``: memories in one for each method."""
+        """Return whether choices of a group are in a ``variants.yaml``: memories in one for each method."""
         is_part = bool(group) and "/" not in group
         return group == "memory" or (is_part and (Path(self.path) / group / VARIANTS).is_file())
 
@@ -123,7 +123,7 @@ class ChoiceSource(ConfigSource):
         return dict(aliases(Path(self.path)))
 
     def _made(self, config_path: str) -> tuple[dict[str, Any], str | None, str] | None:
-        """Settings with their defaults list, package, and what to say; ``None`` if there is no such choice."""
+        """Return settings with their defaults list, package and message; ``None`` if there is no such choice."""
         group, _, name = config_path.removesuffix(".yaml").partition("/")
         if not name or not (group == "experiment" or self._has_variants(group)):
             return None
@@ -154,7 +154,7 @@ class ChoiceSource(ConfigSource):
 
 @lru_cache(maxsize=1024)
 def _parsed(path: Path, _modified_ns: int, _size: int) -> tuple[dict[str, str | None], Any]:
-    """Header (``# @package ...``) and settings of a file in this state."""
+    """Parse the header (``# @package ...``) and settings of a file in this state."""
     with path.open(encoding="utf-8") as stream:  # errors in a stream name its file
         header = ConfigSource._get_header_dict(stream.read()[:512])
         stream.seek(0)
@@ -164,7 +164,7 @@ def _parsed(path: Path, _modified_ns: int, _size: int) -> tuple[dict[str, str | 
 
 @cache
 def _yaml_loader() -> Any:
-    """OmegaConf's loader (numbers as in YAML 1.2, no key twice), with libyaml's parser where PyYAML has it."""
+    """Return OmegaConf's loader (numbers as in YAML 1.2, no key twice), with libyaml's parser if available."""
     omega = get_yaml_loader()
     if not yaml.__with_libyaml__:
         return omega

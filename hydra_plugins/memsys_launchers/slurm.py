@@ -104,7 +104,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
         return request_servers(Registry(cell.plan.serving.folder / cell.group), request)
 
     def _parameters(self, kind: str, gpus: int) -> dict[str, Any]:
-        """The settings of submitit: the common ones, then those of the kind; GPUs as the backbone needs them."""
+        """Return the settings of submitit: the common ones, then those of the kind; GPUs as the backbone needs them."""
         common = {key: value for key, value in self.params.items() if key not in _OWN}
         own = {key: value for key, value in self.params[kind].items() if key not in ("gres", "array_parallelism")}
         parameters = {**common, **{key: value for key, value in own.items() if value is not None}}

@@ -13,7 +13,7 @@ from memsys.errors import DataError, quoted
 
 @dataclass(slots=True)
 class Alignment:
-    """Which row answers which question.
+    """Assignment of rows to questions.
 
     Attributes:
         rows: question id -> its row.
@@ -40,18 +40,18 @@ class Alignment:
 
 
 def shares_gold(one: RecordedQuestion, row: Recorded) -> bool:
-    """Whether an alternative of a row's gold is one of the data set's."""
+    """Return whether an alternative of a row's gold is one of the data set's."""
     known = {normal(answer) for answer in one.answers}
     return any(normal(answer) in known for answer in row.gold or ())
 
 
 def gold_differs(one: RecordedQuestion, row: Recorded) -> bool:
-    """Whether a row and the data set both have a gold answer, and share none."""
+    """Return whether a row and the data set both have a gold answer, and share none."""
     return row.gold is not None and bool(one.answers) and not shares_gold(one, row)
 
 
 def _may_have_gold(one: RecordedQuestion, row: Recorded) -> bool:
-    """Whether a row's gold is that of a question, or the false answer that files print for one without an answer."""
+    """Return whether a row's gold is that of a question, or the false answer of one without an answer."""
     false_answer = one.reference.adversarial_answer
     given = map(normal, row.gold or ())
     return shares_gold(one, row) or (false_answer is not None and normal(false_answer) in given)
@@ -173,7 +173,7 @@ def _refuse_order(found: Alignment) -> None:
 
 
 def _answered(found: Alignment, questions: Sequence[RecordedQuestion]) -> list[RecordedQuestion]:
-    """Questions of conversations and categories that the file covers, by what it answers.
+    """Return the questions in the conversations and categories that the file covers.
 
     A category of which fewer than one question in ten is answered was not part of the experiment: some files hold the
     two questions of LoCoMo's category 5 that have an answer.
@@ -199,7 +199,7 @@ class _Index:
         self._taken: set[int] = set()
 
     def contradicts(self, row: Recorded) -> bool:
-        """Whether a row has the id of one question and the text of another."""
+        """Return whether a row has the id of one question and the text of another."""
         if not row.question or row.question_id not in self._ids:
             return False
         places = next(self._of_text(row.question), [])
@@ -223,7 +223,7 @@ class _Index:
         return [place for place in free if str(self._questions[place].category) == row.category] or free
 
     def alike(self, places: Sequence[int]) -> bool:
-        """Whether questions differ in nothing but their ids."""
+        """Return whether questions differ only in their ids."""
         asked = [self._questions[place] for place in places]
         return len({(one.conversation_id, one.category, *map(normal, one.answers)) for one in asked}) == 1
 
@@ -233,11 +233,11 @@ class _Index:
         return place
 
     def has_other_gold(self, row: Recorded, places: Iterable[int]) -> bool:
-        """Whether the gold answer of a row is that of none of some questions."""
+        """Return whether a row's gold answer matches none of some questions."""
         return all(gold_differs(self._questions[place], row) for place in places)
 
     def asks(self, text: str) -> bool:
-        """Whether a text is that of a question, of whatever conversation."""
+        """Return whether a text is a question of any conversation."""
         return any(self._of_text(text))
 
     def _of_text(self, text: str) -> Iterator[list[int]]:
@@ -254,7 +254,7 @@ def _by_order(
     questions: Sequence[RecordedQuestion],
     index: _Index,
 ) -> None:
-    """Fit rows with unknown texts into the gap between their aligned neighbours.
+    """Assign rows with unknown texts to the gap between their aligned neighbours.
 
     A gap is filled where it has as many free questions of the rows' categories as rows: their order then says which is
     which. Otherwise its rows stay unaligned, as they do where the text of one is that of a question elsewhere, or where

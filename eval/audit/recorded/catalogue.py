@@ -118,7 +118,7 @@ class Catalogue:
     entries: Mapping[str, CatalogueEntry]
 
     def runs(self) -> list[CatalogueEntry]:
-        """Entries that hold answers."""
+        """Return the entries with answers."""
         return [entry for entry in self.entries.values() if entry.kind != "questions"]
 
 
@@ -146,7 +146,7 @@ def _entry(name: str, settings: Mapping[str, Any], shapes: Mapping[str, Shape], 
 
 
 def recorded_folder() -> Path:
-    """Folder of the recorded files: ``MEMSYS_RECORDED``, else ``data/recorded`` of the checkout.
+    """Return the folder of the recorded files: ``MEMSYS_RECORDED``, else ``data/recorded`` of the checkout.
 
     Raises:
         DataError: the variable names a file.
@@ -171,7 +171,7 @@ def find_entry(name: str) -> CatalogueEntry:
 
 
 def paths_of(entry: CatalogueEntry, folder: Path | None = None) -> list[Path]:
-    """Files of an entry on this machine.
+    """Return the files of an entry on this machine.
 
     Raises:
         DataError: one is not there.
@@ -189,7 +189,7 @@ def paths_of(entry: CatalogueEntry, folder: Path | None = None) -> list[Path]:
 
 @cache
 def question_set(name: str) -> QuestionSet:
-    """Questions of a data set: of a loader's preset, or of a question file of the catalogue.
+    """Return the questions of a data set: of a loader's preset, or of a question file of the catalogue.
 
     Raises:
         ConfigError: there is neither.

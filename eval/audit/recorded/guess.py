@@ -16,7 +16,7 @@ _KEY = ValuePlace("@1")
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """How a shape fits: its places that no row has, and those that some row has, as (setting, path)."""
+    """Fit of a shape: its places that no row has, and those that some row has, as (setting, path)."""
 
     shape: Shape
     lacking: tuple[str, ...]

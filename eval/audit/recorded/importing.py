@@ -31,7 +31,7 @@ class Imported:
     rows: tuple[Recorded, ...]
 
     def references(self) -> list[ReferenceRecord]:
-        """Gold of the run's questions. A question that was altered in the file keeps the file's own gold answer."""
+        """Return the gold of the run's questions; a question altered in the file keeps the file's gold."""
         return [self._reference(one) for one in self.questions]
 
     def _reference(self, one: RecordedQuestion) -> ReferenceRecord:
@@ -41,7 +41,7 @@ class Imported:
         return replace(one.reference, answers=list(row.gold), extra={**one.reference.extra, "altered": True})
 
     def counts(self) -> dict[str, Json]:
-        """How the rows fit: the sizes of :meth:`lists`, behind how much there is."""
+        """Return how the rows fit: their numbers, and the sizes of :meth:`lists`."""
         return {
             "rows": len(self.rows),
             "data_set_questions": len(self.question_set.questions),
@@ -50,7 +50,7 @@ class Imported:
         }
 
     def lists(self) -> dict[str, list[str]]:
-        """Places of everything that did not fit: rows by file and number, questions by id."""
+        """Return the places of everything that did not fit: rows by file and number, questions by id."""
         found = self.alignment
         pairs = [(one, found.rows[one.question_id]) for one in self.questions if one.question_id in found.rows]
         return {
@@ -68,7 +68,7 @@ class Imported:
         }
 
     def category_labels(self) -> dict[str, dict[str, int]]:
-        """The file's label of a category -> how many of its rows the data set has under each number."""
+        """Return the file's label of a category -> how many of its rows the data set has under each number."""
         table: dict[str, Counter[str]] = {}
         for one in self.questions:
             row = self.alignment.rows.get(one.question_id)
@@ -78,12 +78,12 @@ class Imported:
 
 
 def _place(row: Recorded) -> str:
-    """Where a row stands, with its id where it has one."""
+    """Return a row's place, with its id if any."""
     return f"{row.where} ({row.question_id})" if row.question_id else row.where
 
 
 def _answering(one: RecordedQuestion, row: Recorded) -> str:
-    """Where a row stands, with the question of the data set that it answers."""
+    """Return a row's place, with the question of the data set that it answers."""
     return f"{row.where} ({one.question_id})"
 
 
@@ -122,7 +122,7 @@ def import_rows(
 
 
 def checksum(files: Sequence[Path]) -> str:
-    """sha256 of a file; of the concatenation where there are several."""
+    """Return the sha256 of a file; of the concatenation where there are several."""
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.read_bytes())

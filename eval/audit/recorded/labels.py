@@ -30,7 +30,7 @@ _ID = re.compile(r"locomo_(\d+)_qa(\d+)")
 
 @cache
 def corrected_answers(path: Path | None = None) -> Mapping[str, str] | None:
-    """Question id -> the audit's answer, for the questions whose printed answer is wrong or debatable.
+    """Return the question id -> the audit's answer, for the questions whose printed answer is wrong or debatable.
 
     Returns:
         ``None`` where the file is not there: then there is no corrected view.
@@ -55,7 +55,7 @@ def corrected_answers(path: Path | None = None) -> Mapping[str, str] | None:
 
 
 def need_corrections() -> Mapping[str, str]:
-    """Corrections, or what to do without.
+    """Return the corrections; raise with advice where they are absent.
 
     Raises:
         DataError: the file is not there.

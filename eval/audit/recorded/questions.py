@@ -163,14 +163,14 @@ def _unanswerable(row: Recorded) -> bool:
 
 
 def _kind(row: Recorded) -> str:
-    """Kind of a question by the category that its file names; a number need not be what it is in LoCoMo."""
+    """Return a question's category by its name in the file, whose numbers may differ from LoCoMo's."""
     if _unanswerable(row):
         return ADVERSARIAL
     return f"category_{row.category}" if row.category else UNCATEGORISED
 
 
 def _is_other(first: str, second: str) -> bool:
-    """Whether two texts ask something else; a row without a text asks what its id says."""
+    """Return whether two texts are different questions; a row without a text asks what its id says."""
     return bool(first and second) and first.casefold().split() != second.casefold().split()
 
 
@@ -179,7 +179,7 @@ def _asks(row: Recorded) -> bool:
 
 
 def _checksum(questions: Iterable[RecordedQuestion]) -> str:
-    """sha256 of what is asked and of what is right, in whatever order a file has it."""
+    """Return the sha256 of questions and gold, independent of the file's order."""
     asked = [[one.question_id, one.conversation_id, one.reference.kind, one.text, *one.answers] for one in questions]
     return hashlib.sha256(json.dumps(sorted(asked)).encode()).hexdigest()
 

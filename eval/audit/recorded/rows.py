@@ -198,7 +198,7 @@ def _cutoff(node: Mapping[str, Any], shape: Shape, chosen: str | None, where: st
 
 
 def _at(node: Any, path: str) -> Any:
-    """Value at a path; ``_MISSING`` where it is not."""
+    """Return the value at a path; ``_MISSING`` where there is none."""
     if isinstance(node, Mapping) and path in node:
         return node[path]
     for key in path.split("."):

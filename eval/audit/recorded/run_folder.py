@@ -30,7 +30,7 @@ REPORT = "import.json"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where recorded answers come from and who made them; every field may be unknown.
+    """Origin and maker of recorded answers; every field may be unknown.
 
     ``row`` names the printed row that they answer: ``paper``, and its configs ``memory`` and ``backbone``.
     ``reference`` says that they bound what a memory can do (gold evidence, everything, wrong on purpose) and are none.
@@ -142,7 +142,7 @@ def _answer(one: RecordedQuestion, row: Recorded) -> AnswerRecord:
 
 
 def _retrieval(one: RecordedQuestion, row: Recorded) -> RetrievalRecord:
-    """The text that the reader saw; which memories it was made of is not recorded."""
+    """Return the text that the reader saw; its memories are not recorded."""
     context = row.context or ""
     return RetrievalRecord(
         question_id=one.question_id,

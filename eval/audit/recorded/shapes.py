@@ -31,7 +31,7 @@ ConversationKind = Literal["id", "index", "index_in_file", "question"]
 
 @dataclass(frozen=True, slots=True)
 class ValuePlace:
-    """Where a value is in a row.
+    """Place of a value in a row.
 
     Attributes:
         path: keys joined by dots, each possibly with a ``*`` in it; ``@1``, ``@2`` are the keys that the stars of the
@@ -48,7 +48,7 @@ class ValuePlace:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How to read one kind of file.
+    """Description of one kind of file.
 
     Attributes:
         name: its name in the catalogue, or the file it was read from.
@@ -152,7 +152,7 @@ def _check_encoding(name: str, where: str) -> None:
 
 
 def _conversations(settings: Any, where: str) -> dict[str, str]:
-    """Names and ids as texts: YAML reads ``7: 0`` as numbers, and rows and data sets hold texts."""
+    """Return names and ids as texts, as in rows and data sets: YAML reads ``7: 0`` as numbers."""
     if not isinstance(settings, Mapping) or not all(isinstance(one, str | int | float) for one in settings.values()):
         raise ConfigError(
             f"{where}: name each conversation of the file with its id in the data set, e.g. {{7: conv-26}}"
@@ -250,7 +250,7 @@ def column_shape(
 
 
 def _named(columns: Sequence[str]) -> dict[str, list[str]]:
-    """Setting of a shape -> the columns that their names say are it."""
+    """Return the setting of a shape -> the columns whose names match it."""
     found: dict[str, list[str]] = {}
     for column in columns:
         if name := _SYNONYMS.get(column.strip().lower()):

@@ -13,7 +13,7 @@ FILE = Path(__file__).parent / "lens.yaml"
 
 @dataclass(frozen=True, slots=True)
 class LensConfig:
-    """What is set side by side.
+    """Settings of the comparison of definitions.
 
     Attributes:
         definitions: group name -> metrics; the first metric of the first group leads.

@@ -1,4 +1,4 @@
-"""How systems are under one reading: value, rank, and whether the leader is ahead by more than chance."""
+"""The ranking of systems under one definition: value, rank, and whether the leader is significantly ahead."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ def rank_systems(reading: MetricReading, field: RankedField, sure: bool = True) 
 
 
 def rank(values: Sequence[float]) -> list[int]:
-    """Ranks from 1, highest first; values equal to six decimals share the better rank."""
+    """Return the ranks from 1, highest first; values equal to six decimals share the better rank."""
     rounded = [round(value, _TIE_DECIMALS) for value in values]
     return [1 + sum(other > value for other in rounded) for value in rounded]
 
@@ -114,7 +114,7 @@ def _scored(rows: Mapping[str, ScoreRow], reading: MetricReading) -> _Scored:
 def _spread(
     values: Sequence[tuple[float, str, int]], reading: MetricReading, counts: Mapping[int, int]
 ) -> tuple[MetricScores, MeanRule]:
-    """Scores with what the mean weighs by: categories, or conversations."""
+    """Return the scores with the units that weigh in the mean: categories, or conversations."""
     if reading.weights == "conversation":
         number = {name: index for index, name in enumerate(sorted({conversation for _, conversation, _ in values}))}
         values = [(value, conversation, number[conversation]) for value, conversation, _ in values]
@@ -144,7 +144,7 @@ def _unsure(
 
 
 def _conversation_means(values: Sequence[tuple[float, str, int]]) -> Sequence[tuple[float, str, int]]:
-    """One value for each conversation; of a single one its questions, over which its interval is taken."""
+    """Return one value for each conversation; for a single one its questions, the interval's units."""
     by_conversation: dict[str, list[float]] = {}
     for value, conversation, _ in values:
         by_conversation.setdefault(conversation, []).append(value)

@@ -51,7 +51,7 @@ class MetricReading:
     no_ranking: str = ""
 
     def takes(self, kind: str) -> bool:
-        """Whether questions of a kind enter the mean."""
+        """Return whether questions of a category enter the mean."""
         if kind == ADVERSARIAL and self.adversarial == "exclude":
             return False
         return self.kinds is None or kind in self.kinds
@@ -59,7 +59,7 @@ class MetricReading:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What the runs on a data set hold.
+    """Contents of the runs on a data set that definitions depend on.
 
     Attributes:
         metrics: scores that at least one run has.
@@ -79,7 +79,7 @@ class Holdings:
 
     @property
     def adversarial_text(self) -> Mapping[str, str]:
-        """What each treatment of unanswerable questions does with these data."""
+        """Effect of each treatment of unanswerable questions on these data."""
         if ADVERSARIAL not in self.kinds or "trapped" in self.metrics:
             return ADVERSARIAL_TEXT
         return {**ADVERSARIAL_TEXT, "paper_trap": REFUSAL_TEXT}
@@ -140,7 +140,7 @@ def _category_five(config: LensConfig, holdings: Holdings) -> Section:
 
 
 def _treatments(holdings: Holdings) -> list[tuple[Adversarial, str]]:
-    """Readings of unanswerable questions with their texts; where there are none, one, of which nothing is said."""
+    """Return the treatments of unanswerable questions with their texts; one empty treatment without any."""
     if ADVERSARIAL not in holdings.kinds:
         return [("exclude", "")]
     return [(name, holdings.adversarial_text[name]) for name in get_args(Adversarial)]

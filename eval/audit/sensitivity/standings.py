@@ -36,7 +36,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """What is shown of runs on the same part of a data set, with the same backbone and prompts.
+    """Results for runs on the same part of a data set, with the same backbone and prompts.
 
     Attributes:
         dataset: name of the data set.
@@ -103,7 +103,7 @@ def compare_readings(
 def lenses_of(
     runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence[Protocol]
 ) -> tuple[list[Lens], list[str]]:
-    """Lenses of all groups of answering runs, and why a group has none: its runs may share no question.
+    """Analyse all groups of answering runs; a group without common questions has a reason instead.
 
     Runs that differ in their seed alone are one system, with the means of their scores.
     """
@@ -137,12 +137,12 @@ def lens_groups(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
 
 
 def _several_memories(runs: Sequence[StoredRun]) -> bool:
-    """Whether memories are compared, and not the backbones or settings of one."""
+    """Return whether the group compares memories, and not backbones or settings of one."""
     return len({run.memory for run in runs if not run.floor}) > 1
 
 
 def _published_counts(dataset: str) -> Mapping[int, int]:
-    """Questions per category of the whole published set; empty where its loader names none."""
+    """Return the questions per category of the published data set; empty where its loader does not say."""
     info = info_of(dataset)
     return info.question_counts if info is not None else {}
 
@@ -204,7 +204,7 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
 
 
 def _bertscore_models(runs: Sequence[StoredRun]) -> list[str]:
-    """Which model BERT-F1 is of: papers use roberta-large, a run may have been scored with a small one."""
+    """Return the models of BERT-F1: papers use roberta-large, a run may have used a small one."""
     scored = [run for run in runs if any(row.metrics.get("bert_f1") is not None for row in run.rows)]
     names = {PurePath(str((run.meta.get("config") or {}).get("bertscore_model"))).name for run in scored}
     return [f"BERT-F1 (bert_f1) is BERTScore of {' and '.join(sorted(names))}"] if names else []
@@ -215,7 +215,7 @@ def _unanswered(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def _setting(runs: Sequence[StoredRun]) -> str:
-    """Backbone and prompts of the runs that asked a model; a backbone only where it is that of all."""
+    """Return backbone and prompts of the runs that asked a model; the backbone only if all share it."""
     asked = [run for run in runs if not run.floor]
     backbones = {run.backbone for run in asked}
     return ", ".join(filter(None, [*(backbones if len(backbones) == 1 else ()), asked[0].prompts if asked else ""]))
@@ -231,7 +231,7 @@ def _holdings(
     judges: Mapping[str, str],
     faulty: Mapping[str, str],
 ) -> Holdings:
-    """What all systems hold. A mean that must equal another one is not a reading of its own."""
+    """Return the scores that all systems have, without means that must equal another one."""
     rows = systems[0].values()
     categories = frozenset(row.category for row in rows)
     kinds = frozenset(row.kind for row in rows)

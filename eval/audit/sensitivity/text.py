@@ -25,7 +25,7 @@ LEGEND = (
 
 
 def standing_text(standing: Standing) -> str:
-    """``16.6 /1`` with ``=`` for a shared rank and the mark of chance."""
+    """Return ``16.6 /1`` with ``=`` for a shared rank and the mark of chance."""
     if standing.value is None:
         return ""
     if standing.rank is None:
@@ -34,7 +34,7 @@ def standing_text(standing: Standing) -> str:
 
 
 def order_text(line: StandingsRow, reference: StandingsRow) -> str:
-    """How the order differs from the reference's."""
+    """Return the difference of an order from the reference's."""
     if line is reference:
         return "reference"
     if line.reading.no_ranking:
@@ -47,7 +47,7 @@ def order_text(line: StandingsRow, reference: StandingsRow) -> str:
 
 
 def line_cells(line: StandingsRow, reference: StandingsRow) -> list[str]:
-    """One row: reading, n, systems, order."""
+    """Return one row: reading, n, systems, order."""
     return [
         line.reading.label,
         str(line.questions),
@@ -57,7 +57,7 @@ def line_cells(line: StandingsRow, reference: StandingsRow) -> list[str]:
 
 
 def tally_rows(lens: Lens) -> list[list[str]]:
-    """One row per system over the whole grid."""
+    """Return one row per system over the whole grid."""
     return [
         [name, *_places(tally, lens.readings), f"{tally.low:.1f} to {tally.high:.1f}"]
         for name, tally in zip(lens.systems, lens.tallies, strict=False)
@@ -65,7 +65,7 @@ def tally_rows(lens: Lens) -> list[list[str]]:
 
 
 def _places(tally: Tally, readings: int) -> tuple[str, str]:
-    """How many readings a system leads, and its ranks."""
+    """Return under how many definitions a system leads, and its ranks."""
     if tally.best is None:
         return "", "reference"
     ranks = f"{tally.best}" if tally.best == tally.worst else f"{tally.best} to {tally.worst}"
@@ -76,7 +76,7 @@ TALLY_HEADINGS = ("system", "leads", "ranks", "values")
 
 
 def heading(lens: Lens) -> str:
-    """Data set, backbone, prompts and coverage."""
+    """Return the data set, backbone, prompts and coverage."""
     about = ", ".join(filter(None, (lens.dataset, lens.setting)))
     text = f"{about}: {lens.questions} questions that all {len(lens.systems)} systems answered"
     if len(lens.systems) == 1:
@@ -90,7 +90,7 @@ def heading(lens: Lens) -> str:
 
 
 def summary(lens: Lens) -> str:
-    """One sentence: how much the reading decides."""
+    """Return a one-sentence summary of how much the definition decides."""
     leaders = [name for name, tally in zip(lens.systems, lens.tallies, strict=False) if tally.first > 0]
     if not lens.tallies or sum(lens.ranked) < 2:
         return ""
@@ -100,14 +100,14 @@ def summary(lens: Lens) -> str:
 
 
 def left_out(lens: Lens) -> str:
-    """Which judges are not shown, and why; empty where none is."""
+    """Return which judges are not shown, and why; empty where none is."""
     if not lens.left_out:
         return ""
     return f"Not ranked, because settings or model of the judge differ between the runs: {', '.join(lens.left_out)}."
 
 
 def short_names(names: Sequence[str], longest: int = 24) -> list[str]:
-    """Names that fit a column; numbered where one does not."""
+    """Return the names that fit a column; numbered where one does not."""
     if max(map(len, names)) <= longest:
         return list(names)
     return [f"{number} {name}"[:longest].rstrip(" ,") for number, name in enumerate(names, start=1)]
