@@ -3,18 +3,16 @@
 import asyncio
 import atexit
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.config.choices import presets, settings_of
 from eval.running.budgets import RunMeters
 from eval.running.server_requests import ask_for_servers
 from eval.runs.rundir import CallFolder
-from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import LanguageModel
 from memsys.llm.delegate import DelegatingModel
@@ -108,45 +106,6 @@ class Backbones:
         if self.second is None:
             return own
         return type(own)(*(one + other for one, other in zip(own, self.second.traffic(), strict=True)))
-
-
-def delegated_roles(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the roles of this run that ask the second backbone: those of ``second_roles`` that its memory has.
-
-    An experiment names them for whichever memory is chosen, so a role that only other memories have is none here.
-
-    Raises:
-        ConfigError: a role without second backbone, a second backbone without roles, or a role that no memory has.
-    """
-    second, given = settings.get("second"), settings.get("second_roles") or ()
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ConfigError(f"second_roles={given} must be a list, e.g. second_roles=[{given}]")
-    wanted = tuple(given)
-    if not all(isinstance(role, str) for role in wanted):
-        raise ConfigError(f"second_roles={list(wanted)} must be a list of names of roles")
-    if bool(second) != bool(wanted):
-        raise ConfigError(
-            "second and second_roles belong together: `+backbone@second=NAME second_roles=[ROLE]` lets another "
-            "backbone answer a memory's role"
-        )
-    own = role_names(settings["memory"])
-    foreign = set(wanted) - own
-    if foreign:
-        unknown = sorted(foreign - set().union(*_preset_roles()))
-        if unknown:
-            known = ", ".join(sorted(own)) or "none"
-            raise ConfigError(f"second_roles: no memory has a role {', '.join(unknown)}; this one's are {known}")
-    return tuple(role for role in wanted if role in own)
-
-
-def role_names(memory: Mapping[str, Any]) -> set[str]:
-    """Return the roles in the settings of a memory and of its host."""
-    host = memory.get("host")
-    return set(memory.get("roles") or ()) | (role_names(host) if isinstance(host, Mapping) else set())
-
-
-def _preset_roles() -> Iterable[set[str]]:
-    return (role_names(settings_of(preset)) for preset in presets().values())
 
 
 _ENGINES: dict[str, Engine] = {}

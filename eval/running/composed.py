@@ -36,7 +36,7 @@ def make_plan(config: "DictConfig") -> "Plan":
     if isinstance(config.second, str):
         raise ConfigError(f"second={config.second} is not a choice; write +backbone@second={config.second}")
     check_parts(config, PARTS if config.second is None else (*PARTS, "second"))
-    config = with_prompts(with_host(config))
+    config = with_chat_roles(with_prompts(with_host(config)))
     try:
         settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:  # Hydra's message has a line of its own before the cause
@@ -171,6 +171,26 @@ def with_prompts(config: "DictConfig") -> "DictConfig":
         for part in ("memory", "reader"):
             plain: Any = OmegaConf.to_container(config[part], resolve=True, throw_on_missing=True)
             changed[part] = with_authors_prompts(plain)
+    return changed
+
+
+def with_chat_roles(config: "DictConfig") -> "DictConfig":
+    """Let the memory's roles that ``chat_roles`` lists ask through a chat, whatever their preset says.
+
+    Raises:
+        ConfigError: no memory has such a role.
+    """
+    from omegaconf import OmegaConf, open_dict
+
+    from eval.running.roles import named_roles, with_chats
+
+    if not config.get("chat_roles"):
+        return config
+    memory: Any = OmegaConf.to_container(config.memory, resolve=True, throw_on_missing=True)
+    roles = named_roles("chat_roles", {"memory": memory, "chat_roles": config.chat_roles})
+    changed = config.copy()
+    with open_dict(changed):
+        changed.memory = with_chats(memory, roles)
     return changed
 
 

@@ -9,9 +9,10 @@ from eval.config.former_constants import without_former_constants
 from eval.config.prompt_choice import wants_authors
 from eval.loaders.contract import DatasetConfig
 from eval.loaders.selection import category_numbers
-from eval.running.backbones import Serving, delegated_roles
+from eval.running.backbones import Serving
 from eval.running.budgets import BudgetLimits, read_limits
 from eval.running.reader import ReaderConfig
+from eval.running.roles import check_raw_roles, delegated_roles
 from eval.running.schedule import Schedule
 from eval.running.unanswered import UNANSWERED, UnansweredLimits, read_unanswered
 from eval.runs.identity import as_written, identity_hash, without_name
@@ -28,7 +29,7 @@ TIMINGS = ("throughput", "latency")
 #: Settings that cannot change an answer or a retrieval: where files lie, how work is spread, what is done afterwards.
 NOT_IDENTITY = (
     "experiment", "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving", "budget", "unanswered",
-    "progress", "score", "show_answers", "scoring", "protocol", "schedule",
+    "progress", "score", "show_answers", "scoring", "protocol", "schedule", "chat_roles",
 )  # fmt: skip
 #: Settings that hold settings, and how one of these is written.
 SECTIONS = {"index": "kind=hnsw", "schedule": "warmup=0", "serving": "shared=true", "budget": "tokens=100000",
@@ -87,6 +88,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     if index.kind == "flat":  # what runs had before there was a choice
         settings = without(settings, ("index",))
     roles = delegated_roles(settings)
+    check_raw_roles(settings["memory"], parts, roles)
     for part in ("memory", "embedder"):
         check_name(f"{part}.name", parts[part].name)
     schedule = Schedule(latency=settings["timing"] == "latency", **settings["schedule"])

@@ -2,8 +2,8 @@
 
 from eval.loaders.contract import LoadedData
 from eval.loaders.shapes import shape_of
-from eval.running.backbones import role_names
 from eval.running.plan import Plan
+from eval.running.roles import role_names
 from memsys.call_model import PlansCalls
 from memsys.llm.engines.contract import ChecksStart
 from memsys.llm.none import no_backbone

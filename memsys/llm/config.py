@@ -49,6 +49,8 @@ class BackboneConfig:
         token_counter: ``server`` asks its ``/tokenize``; ``transformers:<name>`` loads a tokenizer here;
             ``characters_by_script`` estimates by the characters and their script, for hosted models that offer
             neither; ``characters`` takes a quarter of the characters whatever their script.
+        completions: whether the server completes raw prompts (POST ``/completions``); ``False`` for one that serves
+            chats alone.
         send_temperature: ``False`` for hosted models that refuse any temperature but their own.
         send_seed: ``False`` for hosted models that refuse seeds; replies are then not reproducible without the cache.
         max_tokens_field: ``max_tokens``, or ``max_completion_tokens`` for hosted reasoning models.
@@ -66,7 +68,16 @@ class BackboneConfig:
     #: Fields that cannot change a reply. The engine's own are named with the prefix ``engine.``; see
     #: :meth:`runtime_fields`.
     RUNTIME_FIELDS: ClassVar[frozenset[str]] = frozenset(
-        {"max_in_flight", "timeout_s", "transport_retries", "backoff_s", "max_wait_s", "max_reply_bytes", "explicit"}
+        {
+            "max_in_flight",
+            "timeout_s",
+            "transport_retries",
+            "backoff_s",
+            "max_wait_s",
+            "max_reply_bytes",
+            "explicit",
+            "completions",
+        }
     )
 
     name: str
@@ -92,6 +103,7 @@ class BackboneConfig:
     max_parse_s: float
     max_wait_s: float = 120
     max_reply_bytes: int | None = None
+    completions: bool = True
     explicit: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -126,6 +138,9 @@ class BackboneConfig:
         counter = self.token_counter
         known = counter in _TOKEN_COUNTERS[:3] or counter.startswith("transformers:")
         _require(known, "token_counter", counter, f"one of {', '.join(_TOKEN_COUNTERS)}")
+        _require(isinstance(self.completions, bool), "completions", self.completions, "true or false")
+        chat = self.completions or self.prompt_mode == "chat"
+        _require(chat, "prompt_mode", self.prompt_mode, "chat, since backbone.completions=false")
         self._check_thinking()
         self._check_structured()
         if isinstance(self.engine, LoadsModelFile):

@@ -17,6 +17,7 @@ from tests.support.fakes import FakeModel
 from tests.support.stub_process import attached
 from tests.support.stub_server import StubServer
 
+CHATS = ("chat_roles=[probe]",)
 SECOND = ("+backbone@second=smollm2_135m_vllm", "second_roles=[probe]")
 
 
@@ -75,9 +76,9 @@ def test_an_experiment_names_roles_for_whichever_memory_has_them() -> None:
     experiment = "+experiment=xmemory_locomo_gpt5_nano"
     plan = compose_plan([experiment])
     assert (plan.second, plan.second_roles) == (None, ())
-    plan = compose_plan([experiment, "memory=xmemory"])
+    plan = compose_plan([experiment, "memory=xmemory", *CHATS])
     assert (plan.backbone.name, plan.second.name, plan.second_roles) == ("gpt5_nano", "gpt41_mini", ("probe",))
-    gated = compose_plan([experiment, "memory=gated", "memory.host=xmemory"])
+    gated = compose_plan([experiment, "memory=gated", "memory.host=xmemory", *CHATS])
     assert gated.second_roles == ("probe",)
 
 
@@ -92,3 +93,31 @@ def test_an_experiment_names_roles_for_whichever_memory_has_them() -> None:
 def test_what_is_refused(overrides: tuple[str, ...], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         compose_plan(["memory=xmemory_small", *overrides])
+
+
+def test_a_raw_prompt_for_a_backbone_of_chats_is_refused_before_anything_runs() -> None:
+    """The probes of xMemory's cells on GPT-5 nano failed after its memory was written and paid for."""
+    hosted = ["memory=xmemory", "backbone=gpt4o"]
+    with pytest.raises(ConfigError, match=r"memory\.roles\.probe\.raw=true .* backbone gpt4o serves chats alone"):
+        compose_plan(hosted)
+    with pytest.raises(ConfigError, match=r"second gpt41_mini serves chats alone .*memory\.host\.roles\.probe\.raw"):
+        second = ["+backbone@second=gpt41_mini", "second_roles=[probe]"]
+        compose_plan(["memory=gated", "memory.host=xmemory", *second])
+    assert compose_plan([*hosted, "mode=retrieval_only"]).backbone is None
+    with pytest.raises(ConfigError, match=r"backbone\.prompt_mode .* chat, since backbone\.completions=false"):
+        compose_plan(["backbone=gpt4o", "backbone.prompt_mode=completion"])
+
+
+def test_roles_that_are_to_chat_do_and_the_run_is_that_of_the_setting() -> None:
+    hosted = ["memory=xmemory", "backbone=gpt4o"]
+    listed, typed = compose_plan([*hosted, *CHATS]), compose_plan([*hosted, "memory.roles.probe.raw=false"])
+    assert listed.settings["memory"]["roles"]["probe"]["raw"] is False
+    assert identity_of(listed, "") == identity_of(typed, "")
+    assert compose_plan(["memory=rag/turn", "backbone=gpt4o", *CHATS]).memory.name == "rag"
+    with pytest.raises(ConfigError, match="chat_roles: no memory has a role prob"):
+        compose_plan([*hosted, "chat_roles=[prob]"])
+
+
+def test_what_a_server_completes_does_not_enter_the_identity() -> None:
+    plans = [compose_plan([f"backbone.completions={on}"]) for on in ("true", "false")]
+    assert identity_of(plans[0], "") == identity_of(plans[1], "")
