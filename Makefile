@@ -111,13 +111,16 @@ slurm: ## install the Debian packages of a private Slurm (needs root, or sudo)
 test-slurm: models slurm  ## sweeps on a real Slurm of one node, started and stopped by the tests
 	$(PY) -m pytest -m slurm tests/slurm -p no:xdist --durations=0
 
-lock: env  ## write requirements.lock, with the sha256 of every file, and requirements-torch.txt from what is installed (needs uv)
+HASHED := uv pip compile --quiet --no-deps --generate-hashes --no-header --no-annotate --universal --python-version 3.11
+lock: env  ## write requirements.lock and requirements-torch.txt from what is installed, and the sha256 of every file here and in the packages' locks (needs uv)
 	@command -v uv >/dev/null || { echo "error: there is no uv, which asks the index for checksums: pip install uv"; exit 2; }
 	@$(PY) -m pip freeze --all --exclude-editable --exclude memsys --exclude pip | sed 's/+cpu$$//' > .lock
 	@grep -v '^torch==' .lock > .lock.in
-	@uv pip compile --quiet --no-deps --generate-hashes --no-header --no-annotate --universal --python-version 3.11 .lock.in -o .lock.hashed
+	@$(HASHED) .lock.in -o .lock.hashed
 	@{ grep '^#' requirements-torch.txt; grep '^torch==' .lock; } > .lock.torch && mv .lock.torch requirements-torch.txt
 	@{ grep '^#' requirements.lock; grep -v '^#' .lock.hashed; } > .lock && mv .lock requirements.lock && rm .lock.in .lock.hashed
+	@for file in baselines/packages/*/requirements.lock; do \
+	  $(HASHED) $$file -o .lock.hashed && { grep '^#' $$file; grep -v '^#' .lock.hashed; } > .lock && mv .lock $$file && rm .lock.hashed || exit; done
 
 clean:  ## remove environments and caches; results and models stay
 	rm -rf $(VENV) .venv-serve .mypy_cache .ruff_cache .pytest_cache build *.egg-info

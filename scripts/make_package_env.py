@@ -2,7 +2,7 @@
 
 Usage: scripts/make_package_env.py NAME [--python PYTHON] [--force]
 
-The versions are those of baselines/packages/NAME/requirements.lock, whose first lines say when they were locked and
+The versions, and the sha256 of each file, are those of baselines/packages/NAME/requirements.lock, whose first lines say when they were locked and
 which Python they are for. A second run is a no-op unless they changed. What the packages need is installed here and
 not into the harness's own environment: their pins are not its.
 """
@@ -51,7 +51,7 @@ def install(folder: Path, requirements: Path, python: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*pip, "--requirement", str(requirements)], check=True)
+    subprocess.run([*pip, "--require-hashes", "--requirement", str(requirements)], check=True)
 
 
 def main() -> int:
