@@ -3,8 +3,8 @@
 Usage: scripts/make_package_env.py NAME [--python PYTHON] [--force]
 
 The versions, and the sha256 of each file, are those of baselines/packages/NAME/requirements.lock, whose first lines say
-when they were locked and which Python they are for. A second run is a no-op unless they changed. What the packages need is installed here and
-not into the harness's own environment: their pins are not its.
+when they were locked and which Python they are for. A second run is a no-op unless they changed. What the packages need
+is installed here and not into the harness's own environment: their pins are not its.
 """
 
 import argparse
