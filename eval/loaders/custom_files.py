@@ -97,7 +97,10 @@ def _shaped(path: Path, kind: str, needed: bool = True) -> tuple[list[JsonNode],
     """Return the well-formed lines, the problems of the others, and the file's sha256; empty for an absent file."""
     if not path.exists():
         if needed:
-            raise DataError(f"{path}: no such file; write one {kind} a line ({PAGE})")
+            raise DataError(
+                f"{path}: no such file; write one {kind} a line ({PAGE}), or let `memsys convert_data` "
+                "make it of a table or an export"
+            )
         return [], [], ""
     nodes, faults, sha256 = read_whole_lines(path)
     if len(nodes) == 1 and not faults and _objects(nodes[0]):
@@ -117,10 +120,14 @@ _ALIKE = 0.8
 
 
 def _as_schema(node: JsonNode, kind: str) -> JsonNode:
-    """Write ids that are whole numbers as texts, and OpenAI's ``role`` and ``content`` of a turn as the schema does."""
+    """Write ids that are whole numbers as texts, and OpenAI's ``role`` and ``content`` of a turn as the schema does.
+
+    A field that need not be there may be null.
+    """
     if not isinstance(node.value, dict):
         return node
-    row = dict(node.value)
+    needed = schema()["$defs"][kind]["required"]
+    row = {key: value for key, value in node.value.items() if value is not None or key in needed}
     for other, name in _OTHER_NAMES.items() if kind == "turn" else ():
         if other in row and name not in row:
             row[name] = row.pop(other)

@@ -9,7 +9,7 @@ its default. A reader that refuses a kind that is asked is stopped before any mo
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -43,6 +43,9 @@ ANSWER_SCHEMA: Mapping[str, Json] = {
 
 #: What is read of a reply where ``reading.check: used``: an answer of any type, as text.
 ANSWER_USED: Mapping[str, Json] = {"type": "object", "required": [_ANSWER]}
+
+#: What is read of it elsewhere: servers without constrained decoding write a number as one.
+ANSWER_READ: Mapping[str, Json] = {**ANSWER_SCHEMA, "properties": {_ANSWER: {"type": ["string", "number"]}}}
 
 #: What a prompt may show; the options only in adversarial questions, the date only where the data set gives one.
 PLACEHOLDERS = ("context", "question", "question_date", "option_a", "option_b")
@@ -188,7 +191,7 @@ class Reader:
         schema = ANSWER_SCHEMA if config.answer_format == "json" else None
         folder = prompt_folder(config.prompt_set)
         self._roles: dict[str, Role] = {
-            name: make_role(name, settings, folder, schema, used=ANSWER_USED, loose=True)
+            name: _numbers_read(make_role(name, settings, folder, schema, used=ANSWER_USED, loose=True))
             for name, settings in config.roles.items()
         }
         for role in self._roles.values():
@@ -233,9 +236,10 @@ class Reader:
         values = {"context": context, "question": question.text, "question_date": date}
         if options:
             values |= {"option_a": options[0], "option_b": options[1]}
-        reply = await llm.ask(self._role(question, options), values, key=question.question_id)
+        role = self._role(question, options)
+        reply = await llm.ask(role, values, key=question.question_id)
         lacks_answer = reply.value is not None and _ANSWER not in reply.value
-        given = reply.text if reply.value is None or lacks_answer else _field(reply.value)
+        given = reply.text if reply.value is None or lacks_answer else _field(reply.value, role)
         prediction, malformed = self._prediction(given, options), reply.malformed or lacks_answer
         outcome = outcome_of(prediction, reply.completion.finish_reason, malformed=malformed)
         return Answer(
@@ -252,7 +256,7 @@ class Reader:
     def _prediction(self, text: str, options: tuple[str, ...]) -> str:
         if self._config.answer_format == "whole_or_json":
             found = unfenced_object(text) or {}
-            text = _field(found) if _ANSWER in found else read_answer(text).text.strip()
+            text = as_text(found[_ANSWER], "amem") if _ANSWER in found else read_answer(text).text.strip()
         elif self._config.answer_format != "json":
             text = read_answer(text).text.strip()
         if self._config.answer_format == "text":
@@ -260,6 +264,12 @@ class Reader:
         return chosen_option(text, options) if self._config.option_style == "lettered" else text
 
 
-def _field(value: Mapping[str, Any]) -> str:
-    """Return an answer of any type as text; null is no answer, as in A-Mem's and CLAG's code."""
-    return as_text(value[_ANSWER], "amem")
+def _numbers_read(role: Role) -> Role:
+    """Let a role that asks for an object, and says no other reading of it, have a number for its answer."""
+    return role if role.schema is None or role.accepts is not None else replace(role, accepts=ANSWER_READ)
+
+
+def _field(value: Mapping[str, Any], role: Role) -> str:
+    """Return an answer of any type as text; null is no answer, nor is 0 in A-Mem's and CLAG's code."""
+    found = value[_ANSWER]
+    return "0" if role.accepts is ANSWER_READ and found == 0 and found is not False else as_text(found, "amem")

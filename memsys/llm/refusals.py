@@ -19,12 +19,15 @@ _WINDOW = re.compile(
     r"|(\d[\d,]{0,11})[ -]tokens?[ -]context",
     re.IGNORECASE,
 )
+#: Statuses of an address that has moved. A request with a key is not sent on to another server.
+MOVED = frozenset({301, 302, 303, 307, 308})
 #: What to do about an error that no other attempt and no other question would change.
 _ADVICE = {
     401: "the key is not accepted: see the variable that backbone.engine.api_key_env names",
     402: "no credit or quota is left: add credit, or choose another backbone",
     403: "the key may not use this model: ask its provider for access, or choose another backbone.model",
     404: "the server knows no such model or address: see backbone.model and backbone.engine.base_urls",
+    **dict.fromkeys(MOVED, "set backbone.engine.base_urls to the address of the server itself"),
 }
 #: Codes and types of errors whose status is not what the server sends with them (OpenAI: 429 for a spent quota).
 _LASTING_CODES = {
@@ -194,7 +197,8 @@ def refusal(status: int, pause: float, error: StatedError) -> Exception:
 
 def _status_of(status: int, error: StatedError) -> int:
     """Return the status that an error stands for, whatever it was sent with."""
-    lasting = next((_LASTING_CODES[code] for code in error.codes if code in _LASTING_CODES), None)
+    named = (*error.codes, error.message.strip(" .!").lower().replace(" ", "_"))  # Cloudflare's codes are numbers
+    lasting = next((_LASTING_CODES[code] for code in named if code in _LASTING_CODES), None)
     if lasting is not None or status != 200:
         return lasting or status
     passing = next((_PASSING_CODES[code] for code in error.codes if code in _PASSING_CODES), None)

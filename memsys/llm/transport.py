@@ -26,7 +26,7 @@ from memsys.llm.config import BackboneConfig
 from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Endpoint, Engine, OtherServerError
 from memsys.llm.engines.openai import OTHERWISE
-from memsys.llm.refusals import RepeatedFailureError, StatedError, TransientServerError, refusal, stated_error
+from memsys.llm.refusals import MOVED, RepeatedFailureError, StatedError, TransientServerError, refusal, stated_error
 from memsys.llm.wire import MalformedReplyError
 from memsys.proxies import Proxy, proxy_of
 from memsys.retrying import LEAST_PAUSE, asked_pause, pause_before
@@ -39,6 +39,10 @@ T = TypeVar("T")
 _SETTING = "backbone.engine.base_urls"
 #: Characters of a server's own words that are shown.
 _LONGEST_MESSAGE = 600
+#: Bytes that are shown of a reply that is not JSON: a page to sign in at, or a stream that nobody asked for.
+_BEGINNING = 80
+#: Where a body has its message that has no ``error``.
+_MESSAGES = ("message", "detail", "error_description", "title")
 #: A machine that is gone does not refuse a connection, it says nothing.
 _CONNECT_SECONDS = 30.0
 #: Seconds; below the 5 after which uvicorn and llama.cpp close an idle connection, else a request can meet the close.
@@ -200,9 +204,14 @@ class Transport:
             said = _without_key(stated or _unstated(payload, text), endpoint)
             if response.status in _NO_SUCH_PAGE or _UNEXPECTED_PAGE in said.message.lower():
                 said = replace(said, message=f"{said.message} ({asked_address(url, _SETTING)}{through})")
+            if response.status in MOVED and (place := response.headers.get("Location")):
+                said = replace(said, message=f"requests are sent on to {redacted(place)[:_LONGEST_MESSAGE]}")
             raise refusal(response.status, asked_pause(response.headers), said)
         if payload is None:
-            raise TransientServerError(f"the reply is not JSON ({asked_address(url, _SETTING)})")
+            begin = _without_key(StatedError(" ".join(text[:_BEGINNING].decode("utf-8", "replace").split())), endpoint)
+            raise TransientServerError(
+                f"the reply is not JSON ({asked_address(url, _SETTING)}); it begins {begin.message!r}"
+            )
         return payload, seconds
 
     async def _exchange(
@@ -300,8 +309,9 @@ def _payload(text: bytes) -> Any:
 
 def _unstated(payload: Any, text: bytes) -> StatedError:
     """Return the message of an error body in no known form, or all of the body."""
-    message = payload.get("message", payload) if isinstance(payload, dict) else None
-    return StatedError(str(message if message is not None else text.decode("utf-8", "replace")))
+    if not isinstance(payload, dict):
+        return StatedError(text.decode("utf-8", "replace"))
+    return StatedError(str(next((payload[name] for name in _MESSAGES if payload.get(name)), payload)))
 
 
 def _without_key(error: StatedError, endpoint: Endpoint) -> StatedError:

@@ -66,7 +66,7 @@ def test_what_fails_on_the_way_is_sent_again(server: StubServer, tmp_path: Path,
     [
         ("500", "status 500: stub failure 500"),
         ("garbage", "not JSON"),
-        ("empty_choices", "no completion"),
+        ("empty_choices", "not a completion"),
         ("drop", "ServerDisconnectedError"),
     ],
 )
@@ -96,6 +96,25 @@ def test_a_hanging_server_is_timed_out(server: StubServer, tmp_path: Path) -> No
     server.fail("hang", "hang", "hang")
     with pytest.raises(BackboneError, match=r"no reply within 0\.1 s \(backbone\.timeout_s\)"):
         ask(server, tmp_path, timeout_s=0.1)
+
+
+@pytest.mark.parametrize(
+    ("sent", "requests", "said"),
+    [
+        ((308, b"", {"Location": "https://other/v1"}), 1, "sent on to https://other/v1; set backbone.engine.base_urls"),
+        ((200, b"<!DOCTYPE html>\n<title>Sign in"), 2, "not JSON .* begins '<!DOCTYPE html> <title>Sign in'"),
+        ((200, b'data: {"choices": []}'), 2, "not JSON .* begins 'data: "),
+        ((401, {"detail": "Not authenticated"}), 1, "status 401: Not authenticated; the key is not accepted"),
+        ((200, {"success": False, "errors": [{"code": 10000, "message": "Authentication error"}]}), 1, "status 401"),
+    ],
+)
+def test_what_a_server_says_that_is_no_completion_is_shown(
+    server: StubServer, tmp_path: Path, sent: tuple[Any, ...], requests: int, said: str
+) -> None:
+    server.state.bodies = lambda request: sent
+    with pytest.raises(BackboneError, match=said):
+        ask(server, tmp_path, transport_retries=1)
+    assert server.state.count == requests
 
 
 @pytest.mark.parametrize("status", ["400"])

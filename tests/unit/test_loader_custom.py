@@ -240,6 +240,15 @@ def test_turns_without_questions_can_be_looked_at_and_not_run(
         CustomConfig(data_dir=str(folder)).load()
 
 
+def test_null_is_as_good_as_a_field_that_is_not_there(tmp_path: Path) -> None:
+    """Tables that programs write as JSON Lines have null where a cell is empty."""
+    turn, question = {**TURN, "speaker": None, "date": None}, {**QUESTION, "kind": None, "evidence": None}
+    [sample], *_ = read_custom(write(tmp_path, [turn], [question]))
+    assert sample.conversation.turns[0].speaker == "" and sample.references["q"].evidence == ()
+    with pytest.raises(DataError, match="text: expected string, found null"):
+        read_custom(write(tmp_path, [{**TURN, "text": None}]))
+
+
 def test_broken_lines_and_folders_are_named(tmp_path: Path) -> None:
     folder = write(tmp_path)
     (folder / "questions.jsonl").write_text(json.dumps(QUESTION) + '\n{"conversation": "c",', encoding="utf-8")

@@ -1,6 +1,7 @@
 """The reader: prompts by category, options of category 5, what is scored when a reply is malformed."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from eval.loaders.question_types import kind_of
 from eval.running.reader import ReaderConfig, readers_for
 from memsys.errors import ConfigError
 from memsys.llm.contract import Reply, Role
+from memsys.llm.structured import parse_object
 from memsys.vocabulary import Completion, Question, Reference
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -30,9 +32,11 @@ class Backbone:
     def __init__(self, value: Mapping[str, Any] | None, text: str = "") -> None:
         self.value, self.text = value, text
         self.asked: list[tuple[str, str]] = []
+        self.roles: list[Role] = []
 
     async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
         self.asked.append((role.name, role.prompt.render(values)))
+        self.roles.append(role)
         return Reply(self.value, self.text, Completion(self.text, 5, 2, 0.1, "stop"), malformed=self.value is None)
 
     async def count_tokens(self, text: str) -> int:
@@ -125,6 +129,16 @@ def test_an_answer_of_another_type_is_text_and_null_is_none(given: object, score
     assert ask(config(), Backbone({"answer": given}), 4).prediction == scored
 
 
+@pytest.mark.parametrize(("number", "scored"), [(7, "7"), (0, "0"), (2.5, "2.5")])
+def test_a_number_is_an_answer(number: float, scored: str) -> None:
+    """A server without constrained decoding writes it so: it was malformed, asked again, and scored with its braces."""
+    backbone = Backbone({"answer": number})
+    assert ask(config(), backbone, 4).prediction == scored
+    accepted = backbone.roles[0].accepts or {}
+    assert parse_object(json.dumps({"answer": number}), accepted, repair=False).value == {"answer": number}
+    assert parse_object('{"answer": null}', accepted, repair=False).value is None
+
+
 def test_text_answers_take_the_first_line() -> None:
     backbone = Backbone(None, " Lisbon, I think \nQuestion: next")
     assert ask(config(answer_format="text"), backbone, 4).prediction == "Lisbon, I think"
@@ -169,14 +183,12 @@ def preset(name: str) -> ReaderConfig:
 
 
 class Recorder(Backbone):
-    """Keeps the roles it was asked."""
+    """Replies with a plain text to a role that asks for one."""
 
     def __init__(self, text: str = "it is Lisbon") -> None:
         super().__init__({"answer": text}, text)
-        self.roles: list[Role] = []
 
     async def ask(self, role: Role, values: Mapping[str, str], *, key: str) -> Reply:
-        self.roles.append(role)
         reply = await super().ask(role, values, key=key)
         return reply if role.schema is not None else Reply(None, self.text, reply.completion)
 
