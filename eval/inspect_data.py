@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from eval.commands.commands import described, explains_errors, program, start
 from eval.commands.help_text import Paragraphs
@@ -27,13 +27,14 @@ from eval.loaders.custom import CustomConfig
 from eval.loaders.custom_files import PAGE, QUESTIONS
 from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.meanings import COUNTS, NOTES
+from eval.rendering.table import Column, Table
+from eval.rendering.terminal import render_terminal
 from memsys.counting import repeated
 from memsys.errors import ConfigError
 from memsys.vocabulary import Json, Reference, Sample
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
+#: Columns that say what a row is about.
+_KEYS = ("count", "category", "name", "tokens", "conversation")
 #: In the table of conversations, or of use to programs alone.
 _SHOWN_ELSEWHERE = ("turns_per_conversation", "files")
 #: Headings short enough for eighty columns.
@@ -172,7 +173,7 @@ def _conversation(sample: Sample, tokens: int) -> dict[str, Json]:
     }
 
 
-def tables(report: Mapping[str, Json]) -> list["Table | str"]:
+def tables(report: Mapping[str, Json]) -> list[Table | str]:
     """Lay a report out in tables; a line stands where there is nothing for a table."""
     lengths = [{"tokens": key.replace("_", " "), **spread} for key, spread in report["tokens"].items()]
     meanings = {**NOTES, **report["note_meanings"]}
@@ -195,18 +196,14 @@ def _explained(values: Mapping[str, Json], meanings: Mapping[str, str]) -> list[
     ]
 
 
-def _table(title: str, rows: Sequence[Mapping[str, Json]]) -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+def _table(title: str, rows: Sequence[Mapping[str, Json]]) -> Table:
+    shown = [_column(key, value) for key, value in (rows[0] if rows else {"nothing to tell": ""}).items()]
+    return Table(title, shown, [[_cell(value) for value in row.values()] for row in rows])
 
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for key, value in (rows[0] if rows else {"nothing to tell": ""}).items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        heading = _HEADINGS.get(key, key.replace("_", " "))
-        table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=key == "name")
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
-    return table
+
+def _column(key: str, value: Json) -> Column:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return Column(_HEADINGS.get(key, key.replace("_", " ")), "right" if number else "left", key=key in _KEYS)
 
 
 def _cell(value: Json) -> str:
@@ -290,8 +287,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     facts = [f"{key}: {report[key]}" for key in ("title", "licence", "source", "sha256", "card")]
     console().print(*facts, f"loaded in {seconds:.2f} s", sep="\n", highlight=False, markup=False)
-    for table in tables(report):
-        console().print(table, highlight=False)
+    for part in tables(report):
+        console().print(part if isinstance(part, str) else render_terminal(part), highlight=False)
     console().print(_LEGEND, style="dim", highlight=False)
     return 0
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.audit.sensitivity.config import load_config
-from eval.audit.sensitivity.markdown import render_markdown
+from eval.audit.sensitivity.markdown import lens_page
 from eval.audit.sensitivity.standings import compare_readings
 from eval.audit.sensitivity.terminal import show
 from eval.commands.commands import explains_errors, program, start
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _report(note)
     lenses = compare_readings(runs, load_config(), [load_protocol(name) for name in protocol_names()], _report_left_out)
     show(lenses)
-    write_atomic(options.out, render_markdown(lenses).encode())
+    write_atomic(options.out, lens_page(lenses).encode())
     say(f"written: {options.out}")
     return 0
 

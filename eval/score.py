@@ -14,11 +14,11 @@ from eval.commands.commands import explains_errors, program, start
 from eval.commands.terminal import say, stage
 from eval.commands.whole_numbers import count
 from eval.config.presets import CONF, find_preset, make_preset
+from eval.rendering.table import Column, Table, columns, texts
+from eval.rendering.terminal import show
 from memsys.errors import ConfigError, MemsysError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from eval.scoring.labels import LabelView
     from eval.scoring.rows import ScoringConfig
 
@@ -138,17 +138,17 @@ def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "La
     if unanswered := unanswered_text(summary):
         say(f"{unanswered} (scoring.unanswered; `memsys settle {run}` names them)", style="yellow")
     if counts["answered"]:
-        _show(_answer_table(summary), keys=2)
+        show(_answer_table(summary))
         _warn_of_unlabelled(run, summary)
         floor = ", ".join(f"{name} {_percent(mean)}" for name, mean in summary["echo"].items())
         console().print(f"the questions themselves as answers, without those that have no answer: {floor}", style="dim")
     if counts["retrieved"] or not counts["answered"]:
-        _show(_evidence_table(summary), keys=2)
+        show(_evidence_table(summary))
     else:
         console().print("no retrievals were recorded: there is no evidence to score", style="dim")
     _warn_of_no_entries(summary.get("storage"))
     if asked := (*asked, *_mixed_metrics(summary)):
-        _show(_asked_table(summary, asked))
+        show(_asked_table(summary, asked))
 
 
 def _mixed_metrics(summary: Any) -> list[str]:
@@ -193,13 +193,6 @@ def _under(run: Path, summary: Any, labels: "LabelView") -> Any:
     return with_means(summary, seen)
 
 
-def _show(table: "Table", keys: int = 1) -> None:
-    """Print a table; in a narrow window its columns go below each other, each part with the key columns."""
-    from eval.commands.terminal_tables import show_table
-
-    show_table(table, keys)
-
-
 def _percent(mean: float | None) -> str:
     return "–" if mean is None else f"{100 * mean:.2f}"
 
@@ -211,46 +204,42 @@ def _in_unit(metric: str, mean: float | None) -> str:
     return "–" if mean is None else f"{scale_of(metric) * mean:.2f}"
 
 
-def _table(title: str) -> "Table":
-    from rich import box
-    from rich.table import Table
-
-    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-
-
-def _answer_table(summary: Any) -> "Table":
+def _answer_table(summary: Any) -> Table:
     """Return one line per protocol and column: the categories by their meaning, then the overall mean."""
     audited = ("audited", "n") if summary["audited"] else ()
     remark = "; audited: without doubtful gold answers" if audited else ""
-    table = _table(f"answers, percent; adv: reading of questions without an answer; n: scored (unscored){remark}")
     labels = {
         int(number): means["label"]
         for protocol in summary["protocols"].values()
         for number, means in protocol["categories"].items()
     }
-    for heading in ("protocol", "column", "metric", "adv"):
-        table.add_column(heading, no_wrap=True)
-    for heading in (*(labels[number] for number in sorted(labels)), "overall", "n", *audited):
-        table.add_column(heading, justify="right")
-    for name, protocol in summary["protocols"].items():
-        for column, overall in protocol["overall"].items():
-            if overall["scored"] == 0:
-                continue
-            metric = protocol["metrics"][column]
-            cells = [_cell(protocol["categories"].get(str(number)), column, metric) for number in sorted(labels)]
-            count = f"{overall['scored']} ({overall['unscored']})"
-            without = _audited_cells(summary, name, column)
-            table.add_row(
-                name,
-                column,
-                metric,
-                protocol["adversarial"],
-                *cells,
-                _in_unit(metric, overall["mean"]),
-                count,
-                *without,
-            )
-    return table
+    figures = (*(labels[number] for number in sorted(labels)), "overall", "n", *audited)
+    return Table(
+        f"answers, percent; adv: reading of questions without an answer; n: scored (unscored){remark}",
+        [*columns(("protocol", "column"), left=2), *_left("metric", "adv"), *map(Column, figures)],
+        [
+            _answer_row(summary, name, column, sorted(labels))
+            for name, protocol in summary["protocols"].items()
+            for column, overall in protocol["overall"].items()
+            if overall["scored"]
+        ],
+    )
+
+
+def _left(*headings: str) -> list[Column]:
+    return [Column(heading, "left") for heading in headings]
+
+
+def _answer_row(summary: Any, name: str, column: str, categories: Sequence[int]) -> list[str]:
+    protocol = summary["protocols"][name]
+    metric, overall = protocol["metrics"][column], protocol["overall"][column]
+    return [
+        *(name, column, metric, protocol["adversarial"]),
+        *(_cell(protocol["categories"].get(str(number)), column, metric) for number in categories),
+        _in_unit(metric, overall["mean"]),
+        f"{overall['scored']} ({overall['unscored']})",
+        *_audited_cells(summary, name, column),
+    ]
 
 
 def _warn_of_unlabelled(run: Path, summary: Any) -> None:
@@ -300,48 +289,46 @@ def _cell(category: Any, column: str, metric: str) -> str:
     return "" if category is None else _in_unit(metric, category["columns"][column]["mean"])
 
 
-def _evidence_table(summary: Any) -> "Table":
-    table = _table("evidence in the first 10 memories, percent")
+def _evidence_table(summary: Any) -> Table:
     names = ["e_precision", "e_recall", "e_f1", "recall@5", "recall@10", "ndcg@10", "ndcg@10_retrieved", "hit_rate"]
-    table.add_column("matching", no_wrap=True)
-    table.add_column("questions", no_wrap=True)
-    for name in (*names, "n"):
-        table.add_column(name, justify="right")
     populations = dict(summary["evidence"])
     if summary["audited"]:
         populations |= {f"audited, {name}": means for name, means in summary["audited"]["evidence"].items()}
-    for population, means in populations.items():
-        for matching, suffix in (("lineage", ""), ("substring", "_substring")):
-            values = [_percent(means[name + suffix]["mean"]) for name in names]
-            table.add_row(matching, population, *values, str(means["e_recall" + suffix]["scored"]))
-    return table
+    rows = [
+        [
+            *(matching, population),
+            *(_percent(means[name + suffix]["mean"]) for name in names),
+            means["e_recall" + suffix]["scored"],
+        ]
+        for population, means in populations.items()
+        for matching, suffix in (("lineage", ""), ("substring", "_substring"))
+    ]
+    headings = ("matching", "questions", *names, "n")
+    return Table("evidence in the first 10 memories, percent", columns(headings, left=2), rows)
 
 
-def _asked_table(summary: Any, asked: Sequence[str]) -> "Table":
+def _asked_table(summary: Any, asked: Sequence[str]) -> Table:
     """Return one line per named metric: its unscaled mean overall and in each category, under no protocol."""
     from eval.metrics.registry import select_metrics
 
     groups = summary["metrics"]
-    table = _table("metrics asked for, percent unless a unit is named, every category as it is")
-    table.add_column("metric", no_wrap=True)
-    for name in groups:
-        table.add_column(name.replace("_", " "), justify="right")
+    rows = []
     for metric in select_metrics(asked):
         means = [groups[name].get(metric.name, {}).get("mean") for name in groups]
         unit = "" if metric.unit == "percent" else f" ({metric.unit})"
-        table.add_row(metric.name + unit, *(_in_unit(metric.name, mean) for mean in means))
-    return table
+        rows.append([metric.name + unit, *(_in_unit(metric.name, mean) for mean in means)])
+    shown = columns(("metric", *(name.replace("_", " ") for name in groups)))
+    return Table("metrics asked for, percent unless a unit is named, every category as it is", shown, rows)
 
 
 def _list_metrics() -> None:
     from eval.metrics.registry import METRICS
 
-    table = _table("metrics")
-    for heading in ("name", "needs", "references", "source"):
-        table.add_column(heading)
-    for metric in METRICS.values():
-        table.add_row(metric.name, ", ".join(metric.needs), metric.references if metric.lexical else "", metric.source)
-    _show(table)
+    rows = [
+        (metric.name, ", ".join(metric.needs), metric.references if metric.lexical else "", metric.source)
+        for metric in METRICS.values()
+    ]
+    show(Table("metrics", texts(("name", "needs", "references", "source")), rows))
 
 
 if __name__ == "__main__":

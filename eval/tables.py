@@ -1,40 +1,25 @@
 """Print and write the papers' tables, printed and measured side by side: ``memsys tables``."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from eval.commands.commands import add_runs_option, explains_errors, program, start
 from eval.commands.places import RESULTS, check_folder, tracked_remark
 from eval.commands.terminal import console, stage
-from eval.commands.terminal_tables import show_table
 from eval.commands.whole_numbers import count
-from eval.results.compare.roles import FORMATS as ROLES_FORMATS
-from eval.results.compare.roles import NAME as ROLES
-from eval.results.compare.roles import role_groups
-from eval.results.evidence.report import FORMATS as QUALITY_FORMATS
-from eval.results.evidence.report import NAME as QUALITY
-from eval.results.evidence.report import quality_groups
-from eval.results.evidence.systems import FORMATS as SYSTEMS_FORMATS
-from eval.results.evidence.systems import NAME as SYSTEMS
-from eval.results.evidence.updates import FORMATS as UPDATES_FORMATS
-from eval.results.evidence.updates import NAME as UPDATES
-from eval.results.evidence.updates import update_groups
-from eval.results.papers.departures import load_departures, render_departures
-from eval.results.papers.faults import check_all, render_faults
+from eval.rendering.table import Table, columns
+from eval.rendering.terminal import show
+from eval.results.own_tables import own_pages
+from eval.results.papers.departures import departures_page, load_departures
+from eval.results.papers.faults import check_all, faults_page
 from eval.results.papers.printed import load_printed
-from eval.results.tables.cost_page import render_costs
+from eval.results.tables.cost_page import cost_page
 from eval.results.tables.costs import COSTS, load_costs
-from eval.results.tables.flat import render_csv
 from eval.results.tables.label_view import all_under_labels
-from eval.results.tables.latex import render_latex
-from eval.results.tables.markdown import render_markdown
-from eval.results.tables.methods import FORMATS as METHODS_FORMATS
-from eval.results.tables.methods import NAME as METHODS
-from eval.results.tables.methods import method_groups
-from eval.results.tables.model import Table
-from eval.results.tables.overview import CLAIMS, INDEX, render_claims, render_index
+from eval.results.tables.model import Table as PaperTable
+from eval.results.tables.overview import CLAIMS, INDEX, claims_page, index_page
+from eval.results.tables.paper_page import paper_files
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import load_spec, spec_names
 from eval.results.tables.stored import StoredRun, read_runs
@@ -42,11 +27,6 @@ from eval.runs.files import write_atomic
 from eval.runs.folders import chosen_folders, short_path
 from eval.scoring.labels import VIEW_HELP, LabelView, check_view
 from memsys.errors import ConfigError
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
-G = TypeVar("G")
 
 OUT = RESULTS / "tables"
 #: Tables under another view of disputed labels lie in a folder of its name.
@@ -57,7 +37,6 @@ _OVERVIEW_LEGEND = (
     "numbers the paper prints; of them measured on the same terms; of these reproduced; "
     "measured on a part or on other terms; not measured; measured numbers that the paper does not print"
 )
-_FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}
 
 
 @explains_errors
@@ -132,70 +111,50 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
     for paper in papers:
         with stage(f"building the tables of {paper}"):
             built.append(build_tables(paper, runs, numbers))
+    files = {
+        FAULTS: faults_page(check_all()),
+        DEPARTURES: departures_page(load_departures()),
+        COSTS: cost_page(load_costs(), runs),
+    }
     for tables, unused in built:
         for table in tables:
-            write_table(table, out)
+            files |= paper_files(table)
         console().print(f"{tables[0].paper.label}: tables in {short_path(out)}", highlight=False, markup=False)
-        show_table(_overview(tables))
+        show(_overview(tables))
         _report_unused(unused)
     if numbers is None and set(papers) == set(spec_names()):
         whole = {paper: tables for paper, (tables, _) in zip(papers, built, strict=True)}
-        write_atomic(out / INDEX, render_index(whole).encode())
-        write_atomic(out / CLAIMS, render_claims(whole).encode())
-        _write_own(runs, out)
-    write_atomic(out / FAULTS, render_faults(check_all()).encode())
-    write_atomic(out / DEPARTURES, render_departures(load_departures()).encode())
-    write_atomic(out / COSTS, render_costs(load_costs(), runs).encode())
+        files |= {INDEX: index_page(whole), CLAIMS: claims_page(whole), **_own_files(runs)}
+    for name, text in files.items():
+        write_atomic(out / name, text.encode())
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
 
 
-def _write_own(runs: Sequence[StoredRun], out: Path) -> None:
-    """Write the tables of our own, in every format."""
-    published = [run for run in runs if not run.of_sample]  # as in the papers' tables
-    quality = quality_groups(published)
-    _write_formats(out, SYSTEMS, SYSTEMS_FORMATS, quality)
-    _write_formats(out, QUALITY, QUALITY_FORMATS, quality)
-    _write_formats(out, METHODS, METHODS_FORMATS, method_groups(published))
-    _write_formats(out, ROLES, ROLES_FORMATS, role_groups(published))
-    _write_formats(out, UPDATES, UPDATES_FORMATS, update_groups(quality))
+def _own_files(runs: Sequence[StoredRun]) -> dict[str, str]:
+    """Return the files of our own tables."""
+    pages = own_pages([run for run in runs if not run.of_sample])  # as in the papers' tables
+    return {name: text for page in pages for name, text in page.files.items()}
 
 
-def _write_formats(
-    out: Path, name: str, formats: Mapping[str, Callable[[Sequence[G]], str]], groups: Sequence[G]
-) -> None:
-    for suffix, render in formats.items():
-        write_atomic(out / f"{name}.{suffix}", render(groups).encode())
+def _overview(tables: Sequence[PaperTable]) -> Table:
+    headings = ("table", "printed", "measured", "reproduced", "part", "missing", "extra")
+    return Table(
+        "", columns(headings), [[f"{table.number:>2} {table.spec.title}", *_counts(table)] for table in tables]
+    )
 
 
-def write_table(table: Table, out: Path) -> None:
-    """Write one table in every format."""
-    for suffix, render in _FORMATS.items():
-        path = out / f"{table.paper.paper}_table{table.number:02d}.{suffix}"
-        write_atomic(path, render(table).encode())
-
-
-def _overview(tables: Sequence[Table]) -> "RichTable":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table as RichTable
-
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    shown.add_column("table")
-    for heading in ("printed", "measured", "reproduced", "part", "missing", "extra"):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    for table in tables:
-        cells = [cell for _, _, _, cell in table.cells]
-        printed = [cell for cell in cells if cell.printed is not None]
-        compared = [cell for cell in printed if cell.comparable]
-        figures = (
-            len(printed),
-            len(compared),
-            sum(cell.verdict == "reproduced" for cell in compared),
-            sum(cell.measured is not None and not cell.comparable for cell in printed),
-            sum(cell.measured is None for cell in printed),
-            sum(cell.measured is not None and cell.printed is None for cell in cells),
-        )
-        shown.add_row(f"{table.number:>2} {table.spec.title}", *map(str, figures))
-    return shown
+def _counts(table: PaperTable) -> tuple[int, ...]:
+    cells = [cell for _, _, _, cell in table.cells]
+    printed = [cell for cell in cells if cell.printed is not None]
+    compared = [cell for cell in printed if cell.comparable]
+    return (
+        len(printed),
+        len(compared),
+        sum(cell.verdict == "reproduced" for cell in compared),
+        sum(cell.measured is not None and not cell.comparable for cell in printed),
+        sum(cell.measured is None for cell in printed),
+        sum(cell.measured is not None and cell.printed is None for cell in cells),
+    )
 
 
 def _report_unused(unused: Mapping[str, str]) -> None:

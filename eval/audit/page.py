@@ -1,14 +1,16 @@
 """The audit as a page of Markdown, for a reader who knows none of it: what was found, the terms, then the tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eval.audit.config import AuditConfig
 from eval.audit.field import Row
 from eval.audit.labels import F1_NAMES, METRIC_NAMES, SECTIONS, TERMS
 from eval.audit.measured import left_out_text
 from eval.audit.readings import COUNTING_TEXT, JUDGE
-from eval.commands.escaping import markdown_cell, markdown_row
 from eval.judge.people import BY_PEOPLE
+from eval.rendering.markdown import page as markdown_page
+from eval.rendering.markdown import render_markdown
+from eval.rendering.table import Table, texts
 from eval.results.tables.text import fixed
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 
@@ -91,31 +93,45 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
         runs: how many there are.
         repositories: how many they come from.
     """
-    parts = ["# Published answers, scored alike", ""]
-    parts += [
+    answers = sum(int(str(row["aligned"])) for row in tables["detectors"])
+    introduction = (
         f"Authors of memory systems and others have published what {runs} runs answered to the questions of LoCoMo and "
-        f"LongMemEval ({repositories} repositories, {sum(int(str(row['aligned'])) for row in tables['detectors'])} "
-        "answers). Here all of them are scored by the same definitions, and compared with what was printed and what "
-        "people say. No model was asked: where a judge's score is shown, it is the mean of the verdicts in the file. "
-        "Every reading is in the CSV files next to this page; `make audit` writes them anew.",
-        "",
-        *("## What was found", "", *(f"- {line}" for line in findings(tables)), ""),
-        *("## Terms", "", *(f"- {term}" for term in TERMS), ""),
-    ]
+        f"LongMemEval ({repositories} repositories, {answers} answers). Here all of them are scored by the same "
+        "definitions, and compared with what was printed and what people say. No model was asked: where a judge's "
+        "score is shown, it is the mean of the verdicts in the file. Every reading is in the CSV files next to this "
+        "page; `make audit` writes them anew."
+    )
+    return markdown_page(
+        "# Published answers, scored alike",
+        introduction,
+        *("## What was found", _listed(findings(tables))),
+        *("## Terms", _listed(TERMS)),
+        *_boards(tables, config),
+        *_sections(tables),
+    )
+
+
+def _listed(lines: Iterable[str]) -> str:
+    """Return sentences that are Markdown already as a list."""
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _boards(tables: Mapping[str, Sequence[Row]], config: AuditConfig) -> Iterator[str]:
     for data in sorted({str(row["data"]) for row in tables["leaderboard"]}):
         for labels, words in _VIEWS.items():
             rows = board(tables["leaderboard"], config, data, labels)
             if rows:
-                parts += [f"## Leaderboard, {DATA_NAMES.get(data, data)}: {words}", "", caption(data), ""]
-                parts += markdown(rows, used_columns(rows, BOARD))
-                note = left_out_text(tables, data, "memsys audit --page") if labels == "printed" else ""
-                parts += [note, ""] if note else []
+                yield from (f"## Leaderboard, {DATA_NAMES.get(data, data)}: {words}", caption(data))
+                yield render_markdown(table_of_rows(rows, BOARD), level=0)
+                yield left_out_text(tables, data, "memsys audit --page") if labels == "printed" else ""
+
+
+def _sections(tables: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     for name, section in SECTIONS.items():
         picked = chosen(name, tables)
         if picked:
-            parts += [f"## {section.title}", "", section.text, ""]
-            parts += markdown(named_rows(picked), used_columns(picked, section.columns), section.decimals)
-    return "\n".join(parts)
+            yield from (f"## {section.title}", section.text)
+            yield render_markdown(table_of_rows(named_rows(picked), section.columns, section.decimals), level=0)
 
 
 def caption(data: str) -> str:
@@ -124,11 +140,11 @@ def caption(data: str) -> str:
     return f"Percent, {which}question mean; n: questions; words: median of an answer. {ONE_CONVERSATION}."
 
 
-def markdown(rows: Sequence[Row], columns: Mapping[str, str], decimals: int | None = None) -> list[str]:
-    """Return a Markdown table with its headings and a blank line after it; see :func:`short` for the decimals."""
-    head = [markdown_row([markdown_cell(name) for name in columns.values()]), markdown_row(["---"] * len(columns))]
-    body = (markdown_row([markdown_cell(short(row.get(name), decimals)) for name in columns]) for row in rows)
-    return [*head, *body, ""]
+def table_of_rows(rows: Sequence[Row], names: Mapping[str, str], decimals: int | None = None) -> Table:
+    """Return rows as a table of the columns that say something; see :func:`short` for the decimals."""
+    used = used_columns(rows, names)
+    cells = [[short(row.get(name), decimals) for name in used] for row in rows]
+    return Table("", texts(used.values()), cells)
 
 
 def used_columns(rows: Sequence[Row], columns: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """The audit as files: CSV of everything, the page in Markdown, a LaTeX leaderboard, two figures."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,11 +12,11 @@ from eval.audit.page import board, page, short, text
 from eval.audit.readings import JUDGE
 from eval.audit.scores import ScoredRun
 from eval.audit.stored import rows_of
-from eval.commands.escaping import csv_row
 from eval.judge.people import stored_figures
+from eval.rendering.csv import render_csv
+from eval.rendering.latex import render_latex
+from eval.rendering.table import Cell, Table, columns, records
 from eval.results.figures.figures import STYLE, load_pyplot, write_figure
-from eval.results.tables.plain import PlainTable
-from eval.results.tables.plain_latex import plain_latex
 from eval.runs.files import write_atomic
 from eval.scoring.inference import ONE_CONVERSATION
 
@@ -38,7 +36,7 @@ def write_all(
     written: dict[str, Sequence[Row]] = dict(tables)
     for name, rows in tables.items():
         if rows:
-            table = _csv(rows)
+            table = render_csv(_records(rows))
             write_atomic(out / f"{name}.csv", table.encode())
             written[name] = rows_of(table, out / f"{name}.csv")
     shown = with_measured_judges(written, config, unmeasured=unmeasured_judges)
@@ -52,18 +50,13 @@ def write_page(
     judges = [asdict(one) for one in stored_figures(out / "judge_presets.csv")]
     everything = {**tables, "judge_presets": judges}
     write_atomic(out / "audit.md", page(everything, config, runs, repositories).encode())
-    write_atomic(out / "leaderboard.tex", leaderboard_latex(tables["leaderboard"], config).encode())
+    write_atomic(out / "leaderboard.tex", render_latex(leaderboard(tables["leaderboard"], config)).encode())
     _figures(tables, config, out)
 
 
-def _csv(rows: Sequence[Row]) -> str:
+def _records(rows: Sequence[Row]) -> Table:
     names = list(dict.fromkeys(name for row in rows for name in row))
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow(csv_row([text(row.get(name)) for name in names]))
-    return out.getvalue()
+    return records(names, ({name: text(value) for name, value in row.items()} for row in rows))
 
 
 #: Columns of the LaTeX leaderboard: key of a row -> heading.
@@ -74,26 +67,25 @@ _LATEX = {
 }  # fmt: skip
 
 
-def leaderboard_latex(rows: Sequence[Row], config: AuditConfig) -> str:
-    """Return the leaderboard of LoCoMo; see :func:`eval.results.tables.plain_latex.plain_latex`.
+def leaderboard(rows: Sequence[Row], config: AuditConfig) -> Table:
+    """Return the leaderboard of LoCoMo for LaTeX.
 
     F1 is the leading definition; min and max are those of the seven.
     """
-    table = PlainTable(
+    return Table(
         "Recorded answers to LoCoMo under one set of definitions",
-        tuple(_LATEX.values()),
+        columns(_LATEX.values(), left=2),
         [_cells(row) for row in board(rows, config, "locomo")],
         notes=(
             "Percent, categories 1 to 4, question mean",
             ONE_CONVERSATION,
             "judge: mean of the verdicts that the file holds; different runs had different judges",
         ),
-        left=2,
+        label="audit-leaderboard",
     )
-    return plain_latex(table, "audit-leaderboard")
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row) -> list[Cell]:
     low, _, high = str(row.get("f1_range", "")).partition(" to ")
     own = row | {"f1_low": low, "f1_high": high, "backbone": str(row["backbone"]).partition(" ")[0]}
     return [short(own.get(name)) for name in _LATEX]

@@ -23,6 +23,8 @@ from eval.judge.judging import AnswerJudge, JudgedItem
 from eval.judge.store import AnswerVerdict, StoredVerdicts
 from eval.judge.work import JudgePlan, judge_backbone
 from eval.metrics.locomo import CATEGORY_5
+from eval.rendering.csv import render_csv
+from eval.rendering.table import Table, columns
 from eval.results.tables.variants import overrides
 from eval.runs.files import write_atomic
 from memsys.errors import ConfigError, DataError
@@ -218,20 +220,17 @@ def keep(found: Sequence[JudgeFigures], path: Path) -> None:
     replaced = {_key(replace(one, model="")) for one in found}
     kept = [one for one in stored_figures(path) if one.model or _key(one) not in replaced]
     rows = {_key(one): one for one in (*kept, *found)}
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [one.name for one in fields(JudgeFigures)], lineterminator="\n")
-    writer.writeheader()
-    for key in sorted(rows):
-        writer.writerow({name: _written(value) for name, value in asdict(rows[key]).items()})
-    write_atomic(path, text.getvalue().encode())
+    shown = columns(one.name for one in fields(JudgeFigures))
+    written = [[_written(value) for value in asdict(rows[key]).values()] for key in sorted(rows)]
+    write_atomic(path, render_csv(Table("", shown, written)).encode())
 
 
 def _key(one: JudgeFigures) -> tuple[str, str, str, str]:
     return one.backbone, one.judge, one.answers_of, one.model
 
 
-def _written(value: object) -> object:
-    return round(value, 4) if isinstance(value, float) else value
+def _written(value: str | int | float | None) -> str | int | None:
+    return str(round(value, 4)) if isinstance(value, float) else value
 
 
 def stored_figures(path: Path) -> list[JudgeFigures]:

@@ -1,25 +1,25 @@
 """A judge's verdicts on a run, for its summary and the terminal, always with the judge's measured quality."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING
 
+from eval.commands.terminal import console, say
 from eval.judge.agreement import agreement, majority
 from eval.judge.measured import judge_standing, order_standing
 from eval.judge.people import BY_PEOPLE, OF_GOLD, JudgeFigures, corrected_share, figures_for
 from eval.judge.probe import RECORDED, judge_name
 from eval.judge.store import ORDER, StoredVerdicts, with_judge
 from eval.metrics.ordering import MODEL_ORDER_METRICS
+from eval.rendering.table import Table, columns
+from eval.rendering.terminal import show as show_table
 from eval.scoring.aggregate import Mean, mean_of
 from eval.scoring.beam import ORDERING, beam_scores, has_questions, meaning, title, with_beam_scores
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MICRO, MeanRule, MetricScores
 from eval.scoring.rows import ScoreRow
 from memsys.vocabulary import Json
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def judge_summary(judged: StoredVerdicts, rows: Sequence[ScoreRow]) -> Json:
@@ -115,40 +115,33 @@ def _repeats(judged: StoredVerdicts) -> Json:
 
 def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[StoredVerdicts]) -> None:
     """Print what every judge said of a run, and how far judges agree."""
-    from eval.commands.terminal import console, say
-
     say(run_id, style="bold")
-    console().print(_verdicts(judges))
+    show_table(_verdicts(judges))
     if len(judged) > 1:
-        console().print(_agreements(judged))
+        show_table(_agreements(judged))
     for entry in judges.values():
-        _show_beam(entry)
+        for metric, found in (entry.get("beam") or {}).items():
+            show_table(_beam_means(metric, entry, found))
         _show_order(entry)
-        found = judge_standing(entry)
-        if entry["judge"] != RECORDED and found.missing:
-            say(f"comparisons and reports leave {found.name} out until it is measured: {found.missing}", style="yellow")
+        standing = judge_standing(entry)
+        if entry["judge"] != RECORDED and standing.missing:
+            text = f"comparisons and reports leave {standing.name} out until it is measured: {standing.missing}"
+            say(text, style="yellow")
 
 
-def _show_beam(entry: Mapping[str, Json]) -> None:
-    """Print BEAM's score with the means behind it; nothing for other data sets and other judges."""
-    from eval.commands.terminal import console
-
-    for metric, found in (entry.get("beam") or {}).items():
-        table = _table(f"{title(metric)}, percent; halves: {found['halves']}")
-        for heading in ("kind", "mean", "95 %", "n (null)"):
-            table.add_column(heading, justify="left" if heading == "kind" else "right")
-        table.add_row(judge_name(entry), _percent(found["score"]), _interval_text(found["interval"]), "")
-        for name, mean in found["kinds"].items():
-            how = f" ({found['order']})" if name == ORDERING else ""
-            table.add_row(f"  {name}{how}", _percent(mean["mean"]), "", f"{mean['scored']} ({mean['unscored']})")
-        console().print(table)
-        console().print(f"{title(metric)}: {meaning(metric, found['missing'])}", highlight=False, markup=False)
+def _beam_means(metric: str, entry: Mapping[str, Json], found: Mapping[str, Json]) -> Table:
+    """Return BEAM's score with the means behind it."""
+    rows = [(judge_name(entry), _percent(found["score"]), _interval_text(found["interval"]), "")]
+    for name, mean in found["kinds"].items():
+        how = f" ({found['order']})" if name == ORDERING else ""
+        rows.append((f"  {name}{how}", _percent(mean["mean"]), "", f"{mean['scored']} ({mean['unscored']})"))
+    heading = f"{title(metric)}, percent; halves: {found['halves']}"
+    notes = [f"{title(metric)}: {meaning(metric, found['missing'])}"]
+    return Table(heading, columns(("kind", "mean", "95 %", "n (null)")), rows, notes)
 
 
 def _show_order(entry: Mapping[str, Json]) -> None:
     """Print the means of orders that a judge aligned itself, and what is known of how well it does that."""
-    from eval.commands.terminal import console, say
-
     found, standing = entry.get("order"), order_standing(entry)
     if not found or standing is None:
         return
@@ -166,65 +159,59 @@ def _show_order(entry: Mapping[str, Json]) -> None:
 
 def show_probe(name: str, probe: Mapping[str, Json]) -> None:
     """Print how a judge did on answers whose grade is known."""
-    from eval.commands.terminal import console
-
-    title = f"{name}: {probe['items']} answers whose grade is known, percent"
-    console().print(title, style="italic", highlight=False, markup=False)
-    table = _table("")
-    for heading, align in (("answers", "left"), ("right", "right")):
-        table.add_column(heading, justify=align)  # type: ignore[arg-type]
-    table.add_row("all", _percent(probe["accuracy"]))
-    table.add_row("always the commoner verdict", _percent(probe["always"]))
-    table.add_row("wrong ones called right", _percent(probe["false_accept"]))
-    table.add_row("right ones called wrong", _percent(probe["false_reject"]))
-    for kind, value in probe["by_kind"].items():
-        table.add_row(f"  {kind}", _percent(value))
-    console().print(table)
-    if probe["unscored"]:
-        console().print(f"{probe['unscored']} replies were no verdict; they count in none of these", highlight=False)
+    rows = [
+        ("all", _percent(probe["accuracy"])),
+        ("always the commoner verdict", _percent(probe["always"])),
+        ("wrong ones called right", _percent(probe["false_accept"])),
+        ("right ones called wrong", _percent(probe["false_reject"])),
+        *((f"  {kind}", _percent(value)) for kind, value in probe["by_kind"].items()),
+    ]
+    unscored = f"{probe['unscored']} replies were no verdict; they count in none of these"
+    heading = f"{name}: {probe['items']} answers whose grade is known, percent"
+    show_table(Table(heading, columns(("answers", "right")), rows, [unscored] if probe["unscored"] else ()))
 
 
 def show_people(name: str, found: Sequence[JudgeFigures]) -> None:
     """Print how a judge did on answers whose grade is known: that people labelled, wrong ones, gold ones."""
-    from eval.commands.terminal import console
+    headings = ("answers", "n (null)", "right", "always one", "kappa", "wrong accepted", "right rejected")
+    digits = {"kappa": 2}
+    shown = [replace(column, digits=digits.get(column.heading, 1)) for column in columns(headings)]
+    rows = [
+        [
+            *(one.answers_of, f"{one.answers} ({one.unreadable})", one.accuracy, one.one_verdict, one.kappa),
+            *(one.wrong_accepted, one.right_rejected),
+        ]
+        for one in found
+    ]
+    show_table(Table(f"{name}, percent", shown, rows))
 
-    table = _table(f"{name}, percent")
-    for heading in ("answers", "n (null)", "right", "always one", "kappa", "wrong accepted", "right rejected"):
-        table.add_column(heading, justify="left" if heading == "answers" else "right")
-    for one in found:
-        shares = (one.accuracy, one.one_verdict, one.wrong_accepted, one.right_rejected)
-        right, always, accepted, rejected = ("–" if value is None else f"{value:.1f}" for value in shares)
-        kappa = "–" if one.kappa is None else f"{one.kappa:.2f}"
-        table.add_row(one.answers_of, f"{one.answers} ({one.unreadable})", right, always, kappa, accepted, rejected)
-    console().print(table)
 
-
-def _verdicts(judges: Mapping[str, Json]) -> "Table":
-    table = _table(
-        "right: answers called right, percent; corrected: without the wrong ones that the judge accepts, by its "
-        "figures on answers labelled by people; kappa: with people; probe: how often it is right on answers of "
-        "known grade"
-    )
-    for heading in (
+def _verdicts(judges: Mapping[str, Json]) -> Table:
+    headings = (
         *("judge", "right", "95 %", "corrected", "kappa", "n (null)", "repeats", "probe", "always one"),
         "wrong accepted",
-    ):
-        table.add_column(heading, justify="left" if heading == "judge" else "right")
-    for entry in judges.values():
-        interval, probe, repeats = entry["interval"], entry["probe"], entry["repeats"]
-        spread = f"{len(repeats['accuracies'])}, sd {_percent(repeats['std'])}, {repeats['changed']} changed"
-        table.add_row(
-            judge_name(entry),
-            _percent(entry["correct"]),
-            _interval_text(interval),
-            *_by_people(entry),
-            f"{entry['scored']} ({entry['unscored']})",
-            spread if len(repeats["accuracies"]) > 1 else "1",
-            _percent(probe["accuracy"]),
-            _percent(probe["always"]),
-            _percent(probe["false_accept"]),
-        )
-    return table
+    )
+    return Table(
+        "right: answers called right, percent; corrected: without the wrong ones that the judge accepts, by its "
+        "figures on answers labelled by people; kappa: with people; probe: how often it is right on answers of "
+        "known grade",
+        columns(headings),
+        [_verdict_cells(entry) for entry in judges.values()],
+    )
+
+
+def _verdict_cells(entry: Mapping[str, Json]) -> list[str]:
+    probe, repeats = entry["probe"], entry["repeats"]
+    spread = f"{len(repeats['accuracies'])}, sd {_percent(repeats['std'])}, {repeats['changed']} changed"
+    return [
+        judge_name(entry),
+        _percent(entry["correct"]),
+        _interval_text(entry["interval"]),
+        *_by_people(entry),
+        f"{entry['scored']} ({entry['unscored']})",
+        spread if len(repeats["accuracies"]) > 1 else "1",
+        *(_percent(probe[name]) for name in ("accuracy", "always", "false_accept")),
+    ]
 
 
 def _by_people(entry: Mapping[str, Json]) -> tuple[str, str]:
@@ -239,22 +226,13 @@ def _by_people(entry: Mapping[str, Json]) -> tuple[str, str]:
     return _percent(share), "–" if people.kappa is None else f"{people.kappa:.2f}"
 
 
-def _agreements(judged: Sequence[StoredVerdicts]) -> "Table":
-    table = _table("agreement of two judges")
-    for heading in ("judges", "answers", "agree", "Cohen's kappa"):
-        table.add_column(heading, justify="left" if heading == "judges" else "right")
+def _agreements(judged: Sequence[StoredVerdicts]) -> Table:
+    rows = []
     for one, two in combinations(judged, 2):
         found = agreement(majority(one.shares()), majority(two.shares()))
         kappa = "undefined" if found.kappa is None else f"{found.kappa:.2f}"
-        table.add_row(f"{one.column} / {two.column}", str(found.answers), _percent(found.agree), kappa)
-    return table
-
-
-def _table(title: str) -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    return Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+        rows.append((f"{one.column} / {two.column}", found.answers, _percent(found.agree), kappa))
+    return Table("agreement of two judges", columns(("judges", "answers", "agree", "Cohen's kappa")), rows)
 
 
 def _percent(value: float | None) -> str:

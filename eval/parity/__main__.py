@@ -10,7 +10,7 @@ sha256 (``MEMSYS_SOURCES``: a folder that holds them) and run in an environment 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from eval.commands.commands import EXIT_DIFFERENT, EXIT_DONE, described, explains_errors, program, start
 from eval.commands.help_text import Paragraphs
@@ -102,25 +102,12 @@ def _split(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     return own, others
 
 
-def _show(report: Any, folder: Path) -> None:
-    from rich.table import Table
+def _show(report: "ParityReport", folder: Path) -> None:
+    from eval.parity.report import report_tables
+    from eval.rendering.terminal import show as show_table
 
-    from eval.commands.terminal_tables import show_table
-    from eval.parity.report import call_rows, difference_rows, part_rows
-
-    extents = ("equal", "wording", "order", "tie", "content")
-    for title, head, rows in (
-        ("Calls", ("role", "ours", "theirs", *extents), call_rows(report)),
-        ("Memory, contexts, answers", ("part", "compared", *extents), part_rows(report)),
-        ("Differences", ("explained by", "kind", "where", "count", "first"), difference_rows(report)),
-    ):
-        if rows:
-            table = Table(title=title, title_justify="left")
-            for number, name in enumerate(head):
-                table.add_column(name, justify="right" if isinstance(rows[0][number], int) else "left")
-            for row in rows:
-                table.add_row(*map(str, row))
-            show_table(table)
+    for table in report_tables(report, ("wording", "order", "tie", "content")):
+        show_table(table)
     say(report.verdict)
     say(f"report: {folder / 'parity.md'}")
 

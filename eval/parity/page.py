@@ -6,7 +6,6 @@
 
 import argparse
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,8 +17,10 @@ from eval.commands.terminal import say
 from eval.config.presets import make_preset
 from eval.parity.__main__ import OUT
 from eval.parity.config import counterparts, find_counterpart
-from eval.parity.report import RESULT, table
+from eval.parity.report import RESULT
 from eval.parity.stages import FILE, WHOLE, ParityStages
+from eval.rendering.markdown import render_markdown, replace_tables
+from eval.rendering.table import Span, Table, texts
 from eval.runs.files import write_atomic
 from memsys.assets.paths import ROOT
 from memsys.errors import DataError
@@ -31,7 +32,7 @@ HEADS = (
 )  # fmt: skip
 
 
-def released_table() -> list[str]:
+def released_table() -> str:
     """Return the released codes: name, repositories with commits and files, settings that are compared, and stages."""
     stages = {name: own for file in (FILE, WHOLE) for name, own in make_preset(ParityStages, file).stages.items()}
     rows = []
@@ -44,11 +45,15 @@ def released_table() -> list[str]:
         presets = dict.fromkeys(one for own in stages.values() if f"against={name}" in own for one in own)
         memories = [one.removeprefix("memory=") for one in presets if one.startswith("memory=")]
         code = ", ".join(f"{repository} ({count} files)" for repository, count in files.items())
-        rows.append((f"`{name}`", code, ", ".join(f"`{one}`" for one in memories), len(counterpart.released)))
-    return table(("against", "code", "presets", "settings compared"), rows)
+        rows.append((Span(name, "code"), code, _codes(memories), len(counterpart.released)))
+    return render_markdown(Table("", texts(("against", "code", "presets", "settings compared")), rows), level=0)
 
 
-def runs_table(folder: Path) -> list[str]:
+def _codes(names: Sequence[str]) -> tuple[Span | str, ...]:
+    return tuple(part for name in names for part in (", ", Span(name, "code")))[1:]
+
+
+def runs_table(folder: Path) -> str:
     """Return the results of the runs in a folder, one row for each stage with a result.
 
     Raises:
@@ -62,7 +67,7 @@ def runs_table(folder: Path) -> list[str]:
     rows = [_row(name, json.loads(found[name].read_text(encoding="utf-8"))) for name in names if name in found]
     if not rows:
         raise DataError(f"{folder} has no results; `python -m eval.parity.stages` writes them (also with --whole)")
-    return table(HEADS, rows)
+    return render_markdown(Table("", texts(HEADS), rows), level=0)
 
 
 def _row(stage: str, result: Mapping[str, Any]) -> tuple[str, ...]:
@@ -91,28 +96,14 @@ def _sum(counts: Sequence[Mapping[str, int]], name: str) -> int:
     return sum(one[name] for one in counts)
 
 
-def with_table(page: str, name: str, lines: Sequence[str]) -> str:
-    """Return a page with other lines between the marks of a table.
-
-    Raises:
-        DataError: the page has no such marks.
-    """
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-    if not pattern.search(page):
-        raise DataError(f"{PAGE.name} has no lines {begin} and {end}")
-    text = "\n".join([begin, *lines, end])
-    return pattern.sub(lambda _: text, page)
-
-
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page; returns the exit status."""
     parser = argparse.ArgumentParser(description=described(__doc__), formatter_class=Paragraphs)
     parser.add_argument("--runs", type=Path, default=OUT, help="folder of the reports (default: results/parity)")
     options = parser.parse_args(arguments)
-    page = with_table(PAGE.read_text(encoding="utf-8"), "released", released_table())
-    write_atomic(PAGE, with_table(page, "runs", runs_table(options.runs)).encode())
+    tables = {"released": released_table(), "runs": runs_table(options.runs)}
+    write_atomic(PAGE, replace_tables(PAGE, tables).encode())
     say(f"wrote {PAGE.name}")
     return EXIT_DONE
 

@@ -3,7 +3,7 @@
 import difflib
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 from eval.parity.compare import Comparison, FoundDifference
 from eval.parity.endpoint import RecordedCall
 from eval.parity.explain import Explained
+from eval.rendering.markdown import page, render_markdown
+from eval.rendering.table import Column, Table, columns, texts
 from eval.runs.files import write_atomic, write_json
 
 REPORT, RESULT = "parity.md", "parity.json"
@@ -76,22 +78,37 @@ def _part(place: str) -> str:
     return f"{names[0]}.{names[2]}" if len(names) > 2 else ""
 
 
-def render(report: ParityReport) -> str:
-    """Render the report as Markdown."""
-    lines = [f"# {report.title}", "", *(f"- {name}: {value}" for name, value in report.settings.items())]
-    lines += ["", report.verdict, "", "## Calls", ""]
-    lines += table(
-        ("role", "ours", "theirs", "prompts equal", *OTHERS),
-        call_rows(report),
+def report_page(report: ParityReport) -> str:
+    """Return the report as Markdown."""
+    groups = (part for group, found in report.groups().items() for part in _group(report, group, found))
+    return page(
+        f"# {report.title}",
+        "\n".join(f"- {name}: {value}" for name, value in report.settings.items()),
+        report.verdict,
+        *(render_markdown(table) for table in report_tables(report, OTHERS)),
+        *groups,
     )
-    lines += ["", "## Memory, contexts, answers", ""]
-    lines += table(("part", "compared", "equal", *OTHERS), part_rows(report))
+
+
+def _group(report: ParityReport, group: tuple[str, str, str], found: Sequence[FoundDifference]) -> Iterator[str]:
+    name, kind, where = group
+    yield f"### {name}: {kind} {where}".rstrip()
+    yield _why(report, name)
+    yield from _example(found[0])
+
+
+def report_tables(report: ParityReport, others: Sequence[str]) -> Iterator[Table]:
+    """Yield the tables of a report: calls, parts, and differences where there are any.
+
+    Args:
+        report: of one run.
+        others: headings of what is not equal.
+    """
+    yield Table("Calls", columns(("role", "ours", "theirs", "prompts equal", *others)), call_rows(report))
+    yield Table("Memory, contexts, answers", columns(("part", "compared", "equal", *others)), part_rows(report))
     if report.explained:
-        lines += ["", "## Differences", ""]
-        lines += table(("explained by", "kind", "where", "count", "first"), difference_rows(report))
-    for (name, kind, where), found in report.groups().items():
-        lines += ["", f"### {name}: {kind} {where}".rstrip(), "", *_why(report, name), *_example(found[0])]
-    return "\n".join(lines) + "\n"
+        shown = [*texts(("explained by", "kind", "where")), Column("count"), Column("first", "left")]
+        yield Table("Differences", shown, difference_rows(report))
 
 
 def call_rows(report: ParityReport) -> list[tuple[Any, ...]]:
@@ -111,23 +128,17 @@ def difference_rows(report: ParityReport) -> list[tuple[Any, ...]]:
     return [(*group, len(found), found[0].place) for group, found in report.groups().items()]
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Format a Markdown table."""
-    written = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
-    return [f"| {' | '.join(row)} |" for row in (list(head), ["---"] * len(head), *written)]
-
-
-def _why(report: ParityReport, name: str) -> list[str]:
+def _why(report: ParityReport, name: str) -> str:
     found = next((one.departure for one in report.explained if one.departure and one.departure.id == name), None)
-    return [] if found is None else [f"{found.what} ({found.where}) {found.why}", ""]
+    return "" if found is None else f"{found.what} ({found.where}) {found.why}"
 
 
-def _example(difference: FoundDifference) -> list[str]:
-    """Return a diff of one difference, theirs against ours."""
+def _example(difference: FoundDifference) -> tuple[str, str]:
+    """Return the place of one difference, and a diff of theirs against ours."""
     theirs, ours = _lines(difference.theirs), _lines(difference.ours)
     diff = list(difflib.unified_diff(theirs, ours, "theirs", "ours", lineterm="", n=1))
     cut = [f"... {len(diff) - _DIFF_LINES} more lines"] if len(diff) > _DIFF_LINES else []
-    return [f"{difference.place}:", "", "~~~diff", *diff[:_DIFF_LINES], *cut, "~~~"]
+    return f"{difference.place}:", "\n".join(["~~~diff", *diff[:_DIFF_LINES], *cut, "~~~"])
 
 
 def _lines(value: Any) -> list[str]:
@@ -144,7 +155,7 @@ def write_calls(calls: Sequence[RecordedCall], path: Path) -> None:
 def write_report(report: ParityReport, folder: Path) -> None:
     """Write ``parity.md`` and ``parity.json``."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomic(folder / REPORT, render(report).encode("utf-8", "replace"))
+    write_atomic(folder / REPORT, report_page(report).encode("utf-8", "replace"))
     write_json(
         folder / RESULT,
         {

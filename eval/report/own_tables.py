@@ -2,49 +2,40 @@
 
 from collections.abc import Sequence
 
-from eval.results.compare.roles import LEGEND as ROLES_LEGEND
-from eval.results.compare.roles import role_groups, role_table
-from eval.results.evidence.report import DEFINITIONS, QualityGroup, evidence_table, quality_groups, size_table
-from eval.results.evidence.systems import LEGEND as SYSTEMS_LEGEND
-from eval.results.evidence.systems import system_lines, system_table
-from eval.results.tables.methods import LEGEND as METHODS_LEGEND
-from eval.results.tables.methods import method_groups, method_table
-from eval.results.tables.plain import PlainTable
+from eval.rendering.table import Table, text_of
+from eval.results.compare.roles import NAME as ROLES
+from eval.results.evidence.report import NAME as QUALITY
+from eval.results.evidence.systems import NAME as SYSTEMS
+from eval.results.own_tables import own_pages
+from eval.results.tables.methods import NAME as METHODS
+from eval.results.tables.page import Section, TablePage, captioned
 from eval.results.tables.stored import StoredRun
 from memsys.vocabulary import Json
 
+#: Pages that are shown, in this order -> their kind in the script of the page.
+_KINDS = {SYSTEMS: "systems", ROLES: "roles", QUALITY: "quality", METHODS: "method"}
+
 
 def own_tables(runs: Sequence[StoredRun]) -> list[Json]:
-    """Groups of tables with their legends; none of a kind that no run has anything for."""
-    groups = quality_groups(runs)
-    systems = [_systems_page(group) for group in groups]
-    roles = [_page("roles", group.title("backbone "), [role_table(group)], ROLES_LEGEND) for group in role_groups(runs)]
-    quality = [
-        _page("quality", group.title, [evidence_table(group), size_table(group)], DEFINITIONS) for group in groups
-    ]
-    methods = [
-        _page("method", f"{group.system} on {group.dataset}", [method_table(group)], METHODS_LEGEND)
-        for group in method_groups(runs)
-    ]
-    return [*systems, *roles, *quality, *methods]
+    """Return groups of tables with their legends; none of a kind that no run has anything for."""
+    pages = {page.name: page for page in own_pages(runs)}
+    return [_section(pages[name], section) for name in _KINDS for section in pages[name].sections]
 
 
-def _systems_page(group: QualityGroup) -> Json:
-    """The table of a group, and how many answers stand behind it."""
-    answers = sum(len(one.run.rows) for one in group.systems if not one.run.retrieval_only)
-    table = system_table(group.title, system_lines(group))
-    return {**_page("systems", group.title, [table], SYSTEMS_LEGEND), "answers": answers}
+def _section(page: TablePage, section: Section) -> Json:
+    """Return the tables of some runs; of all systems also how many answers are behind them."""
+    kind = _KINDS[page.name]
+    shown = [_table(table) for table in captioned(section)]
+    found = {"kind": kind, "title": section.title, "tables": shown, "legend": list(page.legend)}
+    answers = sum(len(run.rows) for _, run in section.runs if not run.retrieval_only)
+    return {**found, "answers": answers} if kind == "systems" else found
 
 
-def _page(kind: str, title: str, tables: Sequence[PlainTable], legend: Sequence[str]) -> Json:
-    shown = [
-        {
-            "title": table.title,
-            "headings": list(table.headings),
-            "rows": [list(row) for row in table.rows],
-            "left": table.left,
-            "notes": list(table.notes),
-        }
-        for table in tables
-    ]
-    return {"kind": kind, "title": title, "tables": shown, "legend": list(legend)}
+def _table(table: Table) -> Json:
+    return {
+        "title": table.title,
+        "headings": [column.heading for column in table.columns],
+        "rows": [[text_of(*one) for one in zip(row, table.columns, strict=True)] for row in table.rows],
+        "left": sum(column.align == "left" for column in table.columns),
+        "notes": list(table.notes),
+    }

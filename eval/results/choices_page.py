@@ -5,19 +5,20 @@
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from eval.commands.commands import explains_errors, start
-from eval.commands.escaping import markdown_cell, markdown_row
 from eval.config.choices import MEMORY, Preset, presets
+from eval.rendering.markdown import render_markdown, replace_tables
+from eval.rendering.table import Column, Span, Table
 from eval.results.papers.departures import systems
 from eval.runs.files import write_atomic
 from memsys.assets.paths import ROOT
-from memsys.errors import ConfigError
 
-README = ROOT / "docs" / "choices.md"
-BEGIN, END = "<!-- memory systems: begin -->", "<!-- memory systems: end -->"
+PAGE = ROOT / "docs" / "choices.md"
+#: Name of the table in its markers.
+NAME = "memory systems"
 
 
 def main_presets(names: Sequence[str]) -> list[str]:
@@ -25,13 +26,21 @@ def main_presets(names: Sequence[str]) -> list[str]:
     return [name for name in names if not any(name.startswith(f"{other}_") for other in names)]
 
 
-def rows(folder: Path = MEMORY) -> Iterator[str]:
-    """Yield a line of Markdown for each main preset of each system."""
+def systems_table(folder: Path = MEMORY) -> str:
+    """Return the main presets of each system with the first sentence of each, as Markdown."""
     known = presets(folder)
-    for _, names in systems(folder).values():
-        for name in main_presets(names):
-            about = markdown_cell(_about(known[name])).replace("\\`", "`")  # commands in presets stay code
-            yield markdown_row([f"`{name}`", about])
+    rows = [
+        (Span(name, "code"), _marked(_about(known[name])))
+        for _, names in systems(folder).values()
+        for name in main_presets(names)
+    ]
+    heading = Column("memory=", "left")
+    return render_markdown(Table("", [heading, Column("what", "left")], rows), level=0)
+
+
+def _marked(text: str) -> tuple[Span | str, ...]:
+    """Return a text with what stands between backticks as code."""
+    return tuple(Span(part, "code") if place % 2 else part for place, part in enumerate(text.split("`")))
 
 
 def _about(preset: Preset) -> str:
@@ -53,25 +62,11 @@ def _sentence(text: str) -> str:
     return re.split(r"\.(?= |$)", text, maxsplit=1)[0]
 
 
-def with_table(text: str, folder: Path = MEMORY) -> str:
-    """Return the text of docs/choices.md with the table between its markers.
-
-    Raises:
-        ConfigError: a marker is not there, or the first stands behind the second.
-    """
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ConfigError(f"{README}: put the lines {BEGIN} and {END} where the table of systems belongs")
-    table = "\n".join(("| `memory=` | what |", "|---|---|", *rows(folder)))
-    return f"{before}{BEGIN}\n{table}\n{END}{after}"
-
-
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the table into docs/choices.md."""
     argparse.ArgumentParser(prog="python -m eval.results.choices_page", description=main.__doc__).parse_args(arguments)
-    write_atomic(README, with_table(README.read_text(encoding="utf-8")).encode())
+    write_atomic(PAGE, replace_tables(PAGE, {NAME: systems_table()}).encode())
     return 0
 
 

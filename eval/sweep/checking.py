@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from eval.commands.terminal import console
-from eval.commands.terminal_tables import Column, show_folded
+from eval.rendering.table import Cell, Table, columns
+from eval.rendering.terminal import show
 from eval.results.tables.stored import Skipped, read_run
 from eval.running.composed import make_part
 from eval.runs.folders import find_run_folders
@@ -166,20 +167,17 @@ def show_checked(checked: CheckedRuns) -> None:
         sum(row.planned_tokens for row in rows),
         sum(row.counted_tokens for row in rows),
     )
-    lines = [*rows, sums]
-    columns = [
-        Column("planned", ["?" if row.planned is None else f"{row.planned:,.0f}" for row in lines]),
-        Column("counted", [f"{row.counted:,.0f}" for row in lines]),
-        Column("planned tokens", [f"{row.planned_tokens:,.0f}" for row in lines]),
-        Column("counted tokens", [f"{row.counted_tokens:,.0f}" for row in lines]),
-        Column("ratio", [_ratio(row) for row in lines]),
-    ]
-    keys = [Column(name, [getattr(row, name) for row in lines], "left") for name in ("run", "phase", "role")]
-    show_folded("", keys, columns)
+    figures = ("planned", "counted", "planned tokens", "counted tokens", "ratio")
+    show(Table("", columns(("run", "phase", "role", *figures), left=3), [_cells(row) for row in (*rows, sums)]))
     if checked.unchecked:
         text = f"not checked, as their prompts are not fetched ({how_to_fetch()}): {', '.join(checked.unchecked)}"
         console().print(text, highlight=False, markup=False)
 
 
-def _ratio(row: RoleCheck) -> str:
-    return f"{row.planned_tokens / row.counted_tokens:.2f}" if row.counted_tokens else "-"
+def _cells(row: RoleCheck) -> list[Cell]:
+    return [
+        *(row.run, row.phase, row.role),
+        "?" if row.planned is None else f"{row.planned:,.0f}",
+        *(f"{value:,.0f}" for value in (row.counted, row.planned_tokens, row.counted_tokens)),
+        f"{row.planned_tokens / row.counted_tokens:.2f}" if row.counted_tokens else "-",
+    ]

@@ -3,40 +3,39 @@
 from collections.abc import Sequence
 
 from eval.commands.terminal import console, say
-from eval.commands.terminal_tables import Column, show_folded
+from eval.rendering.table import Cell, Column, Table, columns, texts
+from eval.rendering.terminal import show
 from eval.sweep.costing import CellCost, CostTotals, SweepPlan
 
 
 def show_plan(plan: SweepPlan) -> None:
     """Print cells, then backbones, then what the figures leave out."""
-    paid = [cost.to_pay for cost in plan.cells]
     method = sum((cost.method for cost in plan.cells), CostTotals())
-    paid.append(sum(paid, CostTotals()))
-    columns = [
-        Column("stands", [*(cost.standing for cost in plan.cells), ""], "left"),
-        Column("calls", [*map(_calls, plan.cells), _whole(method.calls)]),
-        Column("to pay", [_whole(cost.calls) for cost in paid]),
-        Column("prompt tokens", [_short(cost.prompt) for cost in paid]),
-        Column("reply tokens", [_short(cost.reply) for cost in paid]),
-    ]
-    cells = [*(cost.cell.label for cost in plan.cells), f"{len(plan.cells)} cells"]
-    show_folded("", [Column("cell", cells, "left")], columns)
-    _show_groups(plan)
+    paid = sum((cost.to_pay for cost in plan.cells), CostTotals())
+    rows = [[cost.cell.label, cost.standing, _calls(cost), *_to_pay(cost.to_pay)] for cost in plan.cells]
+    rows.append([f"{len(plan.cells)} cells", "", _whole(method.calls), *_to_pay(paid)])
+    figures = columns(("calls", "to pay", "prompt tokens", "reply tokens"), left=0)
+    show(Table("", [*texts(("cell", "stands")), *figures], rows))
+    show(_groups(plan))
     _show_gaps(plan)
 
 
-def _show_groups(plan: SweepPlan) -> None:
-    known = [group.hours for group in plan.groups if group.hours is not None]
-    columns = [
-        Column("cells", [*(str(group.cells) for group in plan.groups), ""]),
-        Column("calls to pay", [*(_whole(group.to_pay.calls) for group in plan.groups), ""]),
-        Column("GPUs", [*(str(group.gpus or "-") for group in plan.groups), ""]),
-        Column("GPU hours, roughly", [*(_hours(g.hours) for g in plan.groups), _hours(sum(known) if known else None)]),
-        Column("hours, one server", [*(_hours(group.wall_hours) for group in plan.groups), ""]),
-        Column("bound by", [*(group.bound or "hosted or embedded" for group in plan.groups), ""], "left"),
+def _to_pay(cost: CostTotals) -> tuple[str, ...]:
+    return _whole(cost.calls), _short(cost.prompt), _short(cost.reply)
+
+
+def _groups(plan: SweepPlan) -> Table:
+    headings = ("backbone", "cells", "calls to pay", "GPUs", "GPU hours, roughly", "hours, one server")
+    rows: list[list[Cell]] = [
+        [
+            *(group.backbone, group.cells, _whole(group.to_pay.calls), str(group.gpus or "-")),
+            *(_hours(group.hours), _hours(group.wall_hours), group.bound or "hosted or embedded"),
+        ]
+        for group in plan.groups
     ]
-    backbones = [*(group.backbone for group in plan.groups), "all"]
-    show_folded(f"on {plan.gpu.upper()}", [Column("backbone", backbones, "left")], columns)
+    known = [group.hours for group in plan.groups if group.hours is not None]
+    rows.append(["all", "", "", "", _hours(sum(known) if known else None), "", ""])
+    return Table(f"on {plan.gpu.upper()}", [*columns(headings), Column("bound by", "left")], rows)
 
 
 def _show_gaps(plan: SweepPlan) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from eval.commands.terminal import complain, console, say
-from eval.commands.terminal_tables import Column, show_folded
+from eval.rendering.table import Cell, Column, Span, Table, texts
+from eval.rendering.terminal import show
 from eval.sweep.status import CellStatus, counted
 
 _COLOURS = {"done": "green", "running": "cyan", "failed": "bold red", "stopped": "yellow"}
@@ -12,14 +13,8 @@ _REASON_CHARS = 300
 
 def show_status(statuses: Sequence[CellStatus]) -> None:
     """Print every cell, then why those that failed did."""
-    answered = [f"{status.answered[0]}/{status.answered[1]}" if status.answered else "" for status in statuses]
-    columns = [
-        Column("stands", [status.standing for status in statuses], "left", styles=_styles(statuses)),
-        Column("answered", answered),
-        Column("job", [_job(status) for status in statuses], "left"),
-        Column("on", [_place(status) for status in statuses], "left"),
-    ]
-    show_folded("", [Column("cell", [status.cell.label for status in statuses], "left")], columns)
+    columns = (*texts(("cell", "stands")), Column("answered"), Column("job", "left"), Column("on", "left"))
+    show(Table("", columns, [_row(status) for status in statuses]))
     console().print(summary_line(statuses), highlight=False)
     for status in statuses:
         if status.standing in ("failed", "stopped"):
@@ -48,8 +43,10 @@ def explained(status: CellStatus) -> str:
     return f"{status.cell.label}: {status.standing}{': ' if reason else ''}{reason}{log}"
 
 
-def _styles(statuses: Sequence[CellStatus]) -> list[str]:
-    return [_COLOURS.get(status.standing, "") for status in statuses]
+def _row(status: CellStatus) -> list[Cell]:
+    standing = Span(status.standing, colour=_COLOURS.get(status.standing, ""))
+    answered = f"{status.answered[0]}/{status.answered[1]}" if status.answered else ""
+    return [status.cell.label, standing, answered, _job(status), _place(status)]
 
 
 def _job(status: CellStatus) -> str:

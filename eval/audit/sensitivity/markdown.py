@@ -1,38 +1,27 @@
-"""The lens as Markdown."""
+"""Metric sensitivity as Markdown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 from eval.audit.sensitivity.standings import Lens
-from eval.audit.sensitivity.text import LEGEND, TALLY_HEADINGS, heading, left_out, line_cells, summary, tally_rows
-from eval.commands.escaping import markdown, markdown_cell, markdown_code, markdown_row
+from eval.audit.sensitivity.text import LEGEND, heading, left_out, section_tables, summary, tally_table
+from eval.commands.escaping import markdown, markdown_code
+from eval.rendering.markdown import blocks, bullets, page, render_markdown
 
 
-def render_markdown(lenses: Sequence[Lens]) -> str:
-    """Return all data sets' lenses with legend, sources and runs."""
-    parts = ["# The same answers, read in every published way", ""]
-    parts += [f"- {markdown(line)}" for line in LEGEND]
-    for lens in lenses:
-        parts += ["", f"## {markdown(heading(lens))}", "", *_lens(lens)]
-    return "\n".join(parts) + "\n"
+def lens_page(lenses: Sequence[Lens]) -> str:
+    """Return the readings of all data sets with legend, sources and runs."""
+    sections = (blocks(f"## {markdown(heading(lens))}", *_lens(lens)) for lens in lenses)
+    return page("# The same answers, read in every published way", bullets(LEGEND), *sections)
 
 
-def _lens(lens: Lens) -> Iterable[str]:
+def _lens(lens: Lens) -> Iterator[str]:
     if summary(lens):
-        yield from (f"**{markdown(summary(lens))}**", "")
+        yield f"**{markdown(summary(lens))}**"
     if len(lens.systems) > 1 and lens.tallies:
-        yield from (*_table(TALLY_HEADINGS, tally_rows(lens)), "")
-    if left_out(lens):
-        yield from (markdown(left_out(lens)), "")
-    for title, lines in lens.sections.items():
-        rows = [[*line_cells(line, lines[0]), line.reading.source] for line in lines]
-        yield from (f"### {markdown(title)}", "", *_table(("reading", "n", *lens.systems, "order", "source"), rows), "")
-    yield from (
-        "### Runs",
-        "",
-        *(f"- {markdown(name)}: {markdown_code(run)}" for name, run in zip(lens.systems, lens.runs, strict=True)),
-    )
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [headings, ["---", *("---:" for _ in headings[1:])], *rows]
-    return [markdown_row([markdown_cell(text) for text in line]) for line in lines]
+        yield render_markdown(tally_table(lens), level=0)
+    yield markdown(left_out(lens))
+    for table in section_tables(lens, lens.systems, sources=True):
+        yield render_markdown(table, level=3)
+    yield "### Runs"
+    runs = zip(lens.systems, lens.runs, strict=True)
+    yield "\n".join(f"- {markdown(name)}: {markdown_code(run)}" for name, run in runs)

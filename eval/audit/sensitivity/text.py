@@ -1,10 +1,11 @@
 """The words and figures of the lens, the same on the terminal and in Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import comb
 
 from eval.audit.sensitivity.ranking import Standing, StandingsRow
 from eval.audit.sensitivity.standings import Lens, Tally, reversals
+from eval.rendering.table import Cell, Column, Table, columns
 from eval.scoring.inference import BY_QUESTION
 
 UNSURE = "~"
@@ -46,14 +47,30 @@ def order_text(line: StandingsRow, reference: StandingsRow) -> str:
     return ", ".join(parts) or "same"
 
 
-def line_cells(line: StandingsRow, reference: StandingsRow) -> list[str]:
-    """Return one row: reading, n, systems, order."""
-    return [
-        line.reading.label,
-        str(line.questions),
-        *map(standing_text, line.standings),
-        order_text(line, reference),
-    ]
+def section_tables(lens: Lens, names: Sequence[str], *, sources: bool = False) -> Iterator[Table]:
+    """Yield a table for each section: a row for each reading, with how its order differs from the first one's.
+
+    Args:
+        lens: of one data set.
+        names: of its systems, as the columns show them.
+        sources: whether a last column says where a reading is defined.
+    """
+    last = ("order", "source") if sources else ("order",)
+    shown = [*columns(("reading", "n", *names)), *(Column(heading, "left") for heading in last)]
+    for title, lines in lens.sections.items():
+        rows = [[*_cells(line, lines[0]), *([line.reading.source] if sources else [])] for line in lines]
+        yield Table(title, shown, rows)
+
+
+def _cells(line: StandingsRow, reference: StandingsRow) -> list[Cell]:
+    standings = map(standing_text, line.standings)
+    return [line.reading.label, line.questions, *standings, order_text(line, reference)]
+
+
+def tally_table(lens: Lens) -> Table:
+    """Return one row per system over the whole grid of readings."""
+    title = f"All {lens.readings} readings: definitions of F1, questions without an answer, means"
+    return Table(title, columns(TALLY_HEADINGS), tally_rows(lens))
 
 
 def tally_rows(lens: Lens) -> list[list[str]]:

@@ -14,6 +14,8 @@ from typing import Any
 
 from eval.commands.commands import explains_errors, start
 from eval.config.presets import make_preset
+from eval.rendering.table import Table, columns
+from eval.rendering.terminal import show
 from eval.results.analysis.clag_failure_rules import RESIDUAL, Case, FailureConfig, pattern
 from eval.runs.files import write_json
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
@@ -113,26 +115,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     result = label_failures(options.clag_run, options.baseline_run, load_config(options.config))
     write_json(options.clag_run / RESULT, result)
-    _show(result)
+    show(_patterns(result))
     return 0
 
 
-def _show(result: Mapping[str, Any]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from eval.commands.terminal import console
-
-    title = f"{result['cases']} failures of {result['clag_run']} against {result['baseline_run']}"
-    order = f"rules tried in this order: {', '.join(result['order'])}"
-    table = Table(title=title, caption=order, title_justify="left", caption_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("pattern")
-    table.add_column("count", justify="right")
-    table.add_column("percent", justify="right")
-    for rule, share in sorted(result["patterns"].items(), key=lambda item: -item[1]["count"]):
-        percent = "–" if share["share"] is None else f"{100 * share['share']:.1f}"
-        table.add_row(rule, str(share["count"]), percent)
-    console().print(table)
+def _patterns(result: Mapping[str, Any]) -> Table:
+    rows = [
+        [rule, found["count"], None if found["share"] is None else 100 * found["share"]]
+        for rule, found in sorted(result["patterns"].items(), key=lambda item: -item[1]["count"])
+    ]
+    return Table(
+        f"{result['cases']} failures of {result['clag_run']} against {result['baseline_run']}",
+        columns(("pattern", "count", "percent")),
+        rows,
+        [f"rules tried in this order: {', '.join(result['order'])}"],
+    )
 
 
 if __name__ == "__main__":

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.commands.commands import explains_errors, start
-from eval.commands.escaping import markdown_row
 from eval.commands.places import RESULTS
 from eval.commands.whole_numbers import count
+from eval.rendering.markdown import page, render_markdown
+from eval.rendering.table import Table, columns
 from eval.runs.files import write_atomic
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MetricScores, bootstrap_interval
@@ -82,34 +83,20 @@ def _inside(scores: MetricScores, resamples: int) -> Floats:
     return np.array([found.low <= CENTRE <= found.high for found in intervals if found], dtype=np.float64)
 
 
-def render(found: Sequence[Coverage], simulations: int, resamples: int) -> str:
+def coverage_page(found: Sequence[Coverage], simulations: int, resamples: int) -> str:
     """Return the page."""
     heads = ("ICC", "percentile bootstrap", "cluster t", "questions of one conversation")
-    rows = [
-        (str(one.correlation), f"{one.percentile:.3f}", f"{one.cluster_t:.3f}", f"{one.one_of_ten:.3f}")
-        for one in found
-    ]
+    rows = [(str(one.correlation), one.percentile, one.cluster_t, one.one_of_ten) for one in found]
     error = np.sqrt(0.95 * 0.05 / simulations)
-    return "\n".join(
-        [
-            "# Coverage of the intervals",
-            "",
-            f"Share of {simulations:,} simulated data sets whose 95 % interval holds the true mean; simulation error "
-            f"{error:.3f}. Ten conversations with LoCoMo's {sum(SIZES):,} questions, each right or wrong, mean "
-            f"{CENTRE}; conversations differ as the intraclass correlation (ICC) says. {resamples:,} "
-            f"resamples a bootstrap.",
-            "",
-            markdown_row(heads),
-            markdown_row(["---:"] * len(heads)),
-            *map(markdown_row, rows),
-            "",
-            "The last column is what an interval over the questions of one conversation is worth as an interval for "
-            "the mean over conversations: tables print it as a range over its questions, marked, and never "
-            "as an interval.",
-            "",
-            "Written by `python -m eval.results.analysis.coverage`.",
-            "",
-        ]
+    return page(
+        "# Coverage of the intervals",
+        f"Share of {simulations:,} simulated data sets whose 95 % interval holds the true mean; simulation error "
+        f"{error:.3f}. Ten conversations with LoCoMo's {sum(SIZES):,} questions, each right or wrong, mean {CENTRE}; "
+        f"conversations differ as the intraclass correlation (ICC) says. {resamples:,} resamples a bootstrap.",
+        render_markdown(Table("", columns(heads, left=0, digits=3), rows), level=0),
+        "The last column is what an interval over the questions of one conversation is worth as an interval for the "
+        "mean over conversations: tables print it as a range over its questions, marked, and never as an interval.",
+        "Written by `python -m eval.results.analysis.coverage`.",
     )
 
 
@@ -126,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=OUT, help="the page that is written")
     options = parser.parse_args(arguments)
     found = [simulate(each, options.simulations, options.resamples) for each in CORRELATIONS]
-    write_atomic(options.out, render(found, options.simulations, options.resamples).encode())
+    write_atomic(options.out, coverage_page(found, options.simulations, options.resamples).encode())
     return 0
 
 

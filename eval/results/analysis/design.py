@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from eval.commands.commands import explains_errors, start
-from eval.commands.escaping import markdown_row
 from eval.commands.places import RESULTS
+from eval.rendering.markdown import page, render_markdown
+from eval.rendering.table import Table, columns
 from eval.results.tables.pairs import paired_differences
 from eval.results.tables.stored import StoredRun, read_runs
 from eval.runs.files import write_atomic
@@ -45,7 +46,7 @@ def measured_components(runs: Sequence[StoredRun]) -> Components:
     return estimate_components(scores.values[None, :], scores.conversations)
 
 
-def render(parts: Components) -> str:
+def design_page(parts: Components) -> str:
     """Return the page."""
     first, second, metric = PAIR
     heads = ["conversations", *(f"run SD {each}, {runs} runs" for each in RUN_DEVIATIONS for runs in RUNS)]
@@ -58,30 +59,20 @@ def render(parts: Components) -> str:
         for claim in CLAIMS
     ]
     sd = {name: np.sqrt(value) for name, value in (("conv", parts.conversation), ("question", parts.question))}
-    return "\n".join(
-        [
-            "# What a design detects",
-            "",
-            f"Paired differences of {metric} between `{first}` and `{second}` on LoCoMo: standard deviation "
-            f"{sd['conv']:.1f} points between conversations (an estimate below zero is zero) and {sd['question']:.1f} "
-            f"between questions of one. {QUESTIONS} questions a conversation. The run SD is that of a "
-            f"system difference from run to run; the "
-            "committed runs have one seed, so it is a setting here and no measurement. Level 5 %, power 80 %, t with "
-            "one degree of freedom less than there are conversations. One conversation detects nothing about others.",
-            "",
-            "## Smallest difference that is found, points",
-            "",
-            *_table(heads, smallest),
-            "",
-            "## Conversations that a claim of d points needs",
-            "",
-            *_table(["d", *heads[1:]], claims),
-            "",
-            "-: a thousand conversations are not enough; more runs are.",
-            "",
-            "Written by `python -m eval.results.analysis.design`.",
-            "",
-        ]
+    return page(
+        "# What a design detects",
+        f"Paired differences of {metric} between `{first}` and `{second}` on LoCoMo: standard deviation "
+        f"{sd['conv']:.1f} points between conversations (an estimate below zero is zero) and {sd['question']:.1f} "
+        f"between questions of one. {QUESTIONS} questions a conversation. The run SD is that of a system difference "
+        "from run to run; the committed runs have one seed, so it is a setting here and no measurement. Level 5 %, "
+        "power 80 %, t with one degree of freedom less than there are conversations. One conversation detects nothing "
+        "about others.",
+        render_markdown(Table("Smallest difference that is found, points", columns(heads, left=0), smallest)),
+        render_markdown(
+            Table("Conversations that a claim of d points needs", columns(["d", *heads[1:]], left=0), claims)
+        ),
+        "-: a thousand conversations are not enough; more runs are.",
+        "Written by `python -m eval.results.analysis.design`.",
     )
 
 
@@ -98,10 +89,6 @@ def _wanted(parts: Components, claim: float, deviation: float, runs: int) -> str
     return "-" if found is None else str(found)
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [markdown_row(heads), markdown_row(["---:"] * len(heads)), *map(markdown_row, rows)]
-
-
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page; returns the exit status."""
@@ -111,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=OUT, help="the page that is written")
     options = parser.parse_args(arguments)
     runs, _ = read_runs([SUMMARIES / "locomo_retrieval"])
-    write_atomic(options.out, render(measured_components(runs)).encode())
+    write_atomic(options.out, design_page(measured_components(runs)).encode())
     return 0
 
 

@@ -8,10 +8,8 @@ embedder is asked. Writes ``results/audit/foreign_memories.csv``; what follows f
 
 import argparse
 import asyncio
-import csv
 import importlib
-import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import fsum
 from pathlib import Path
 
@@ -27,6 +25,8 @@ from eval.config.presets import CONF
 from eval.inspect_data import read_config
 from eval.metrics.evidence import DEPTH, EVIDENCE_METRICS, Ranking, normalise, rank_holding, recall
 from eval.metrics.overlap import harmonic
+from eval.rendering.csv import render_csv
+from eval.rendering.table import Table, columns
 from eval.results.papers.printed import load_printed
 from eval.runs.files import write_atomic
 from memsys.embedding.contract import Embedder
@@ -153,15 +153,13 @@ def printed_rows() -> dict[str, Scores]:
     return rows
 
 
-def render(rows: dict[str, Scores]) -> str:
-    """Return the rows as CSV, two decimals."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["search", *COLUMNS.values(), *DISTINCT])
-    for name, scores in rows.items():
-        shown = ["" if metric not in scores else f"{scores[metric]:.2f}" for metric in (*COLUMNS, *DISTINCT)]
-        writer.writerow([name, *shown])
-    return text.getvalue()
+def score_records(rows: Mapping[str, Scores]) -> Table:
+    """Return one row a search, two decimals."""
+    shown = [
+        [name, *(f"{scores[one]:.2f}" if one in scores else None for one in (*COLUMNS, *DISTINCT))]
+        for name, scores in rows.items()
+    ]
+    return Table("", columns(("search", *COLUMNS.values(), *DISTINCT)), shown)
 
 
 def load_embedder() -> Embedder:
@@ -183,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     bioasq, hotpotqa = (read_config(name, {}) for name in ("bioasq20_clag", "hotpotqa20_clag"))
     rows = compare_memories(bioasq.load().samples, hotpotqa.load().samples, bioasq.turn_format, load_embedder())
-    write_atomic(options.out, render({**rows, **printed_rows()}).encode())
+    write_atomic(options.out, render_csv(score_records({**rows, **printed_rows()})).encode())
     say(f"written: {options.out}")
     return 0
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from eval.commands.commands import explains_errors, start
 from eval.loaders.question_types import ADVERSARIAL
+from eval.rendering.table import Table, columns
+from eval.rendering.terminal import show
 from eval.results.analysis.theme_structure import gate, query_tokens, structure
 from eval.runs.files import write_json
 from eval.runs.stored import check_joined, load_calls, load_conversations, load_references, load_retrievals
@@ -54,24 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for run in options.runs:
         results.append(analyse(run))
         write_json(run / RESULT, results[-1])
-    show(results)
+    show(comparison(results))
     return 0
 
 
-def show(results: Sequence[Mapping[str, Any]]) -> None:
-    """Show results side by side; a dash where a run has no such thing."""
-    from rich import box
-    from rich.table import Table
-
-    from eval.commands.terminal import console
-
-    table = Table(box=box.SIMPLE_HEAD, title="Evidence density, structure and cost", title_justify="left")
-    table.add_column("")
-    for result in results:
-        table.add_column(result["run"], justify="right", overflow="fold")
-    for label, path, factor in _ROWS:
-        table.add_row(label, *(_cell(result, path, factor) for result in results))
-    console().print(table)
+def comparison(results: Sequence[Mapping[str, Any]]) -> Table:
+    """Return results side by side; a dash where a run has no such thing."""
+    rows = [[label, *(_cell(result, path, factor) for result in results)] for label, path, factor in _ROWS]
+    return Table("Evidence density, structure and cost", columns(("", *(result["run"] for result in results))), rows)
 
 
 _ROWS = (

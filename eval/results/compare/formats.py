@@ -1,61 +1,62 @@
-"""A comparison as Markdown, LaTeX and CSV."""
+"""A comparison in files: a page of Markdown, LaTeX, and one CSV row a system."""
 
-import csv
-import io
 from collections.abc import Sequence
+from dataclasses import replace
 
-from eval.commands.escaping import csv_row, markdown, markdown_cell, markdown_code, markdown_row
+from eval.commands.escaping import markdown, markdown_code
+from eval.rendering.csv import render_csv
+from eval.rendering.latex import render_latex
+from eval.rendering.markdown import bullets, page, render_markdown
+from eval.rendering.table import Cell, Table, columns
 from eval.results.compare.columns import ComparisonColumn
 from eval.results.compare.model import Report, cell, interval_text, shown_columns, spread_text
 from eval.results.compare.rows import ComparisonEstimate, SystemRow
 from eval.results.tables.pairs import Pair
-from eval.results.tables.plain import PlainTable
-from eval.results.tables.plain_latex import in_one_file, plain_latex
-from eval.results.tables.text import PAIR_HEADINGS, pair_cells
+from eval.results.tables.text import pair_table
 
 #: Columns of each family of paired tests in CSV.
 _TEST_COLUMNS = ("difference", "difference low", "difference high", "p", "p error", "p (Holm)", "verdict", "n tested")
 
 
-def render_markdown(report: Report) -> str:
+def comparison_files(report: Report) -> dict[str, str]:
+    """Return the name of each file of a comparison -> its text."""
+    tests = [replace(paired_tests(report), label="comparison-tests")] if report.pairs else []
+    return {
+        "compare.md": comparison_page(report),
+        "compare.csv": render_csv(comparison_records(report)),
+        "compare.tex": "\n".join(map(render_latex, [comparison_table(report), *tests])),
+    }
+
+
+def comparison_page(report: Report) -> str:
     """Return the comparison as Markdown."""
-    columns = shown_columns(report, report.columns)
-    headings = ["system", "n", *(column.heading for column in columns)]
-    parts = ["# Comparison", "", *_markdown_table(headings, _rows(report))]
-    parts += [text for line in (*report.warnings, report.conclusion) if line for text in ("", markdown(line))]
-    parts += ["", *(f"- {markdown(line)}" for line in [*report.legend, *_meanings(columns)])]
-    if report.pairs:
-        lines = [pair_cells(pair) for pair in report.pairs]
-        parts += [
-            "",
-            "## Paired tests",
-            "",
-            f"Baseline: {markdown(report.baseline)}",
-            "",
-            *_markdown_table(PAIR_HEADINGS, lines),
-            "",
-            *(f"- {t}" for t in report.pair_notes),
-        ]
-    parts += ["", "## Runs", "", *(f"- {markdown(row.label)}: {_run_ids(row)}" for row in report.rows)]
-    lead = report.lead
-    parts += ["", f"![{lead} by category, and {lead} against cost](compare.svg)"]
-    return "\n".join(parts) + "\n"
+    shown, lead = comparison_table(report), report.lead
+    return page(
+        "# Comparison",
+        render_markdown(replace(shown, notes=()), level=0),
+        *map(markdown, filter(None, (*report.warnings, report.conclusion))),
+        bullets(shown.notes),
+        render_markdown(paired_tests(report)) if report.pairs else "",
+        "## Runs",
+        "\n".join(f"- {markdown(row.label)}: {_run_ids(row)}" for row in report.rows),
+        f"![{lead} by category, and {lead} against cost](compare.svg)",
+    )
 
 
 def _run_ids(row: SystemRow) -> str:
     return ", ".join(markdown_code(run.run_id) for run in row.repeats.runs)
 
 
-def _meanings(columns: Sequence[ComparisonColumn]) -> list[str]:
-    return [f"{column.heading}: {column.meaning}" for column in columns]
-
-
-def _rows(report: Report) -> list[list[str]]:
-    columns = shown_columns(report, report.columns)
-    return [
-        [row.label, str(row.questions), *(_with_interval(row.estimates.get(column.name), column) for column in columns)]
+def comparison_table(report: Report) -> Table:
+    """Return all columns that some system fills, with their intervals."""
+    shown = shown_columns(report, report.columns)
+    rows: list[list[Cell]] = [
+        [row.label, row.questions, *(_with_interval(row.estimates.get(column.name), column) for column in shown)]
         for row in report.rows
     ]
+    notes = [*report.legend, *(f"{column.heading}: {column.meaning}" for column in shown)]
+    headings = ("system", "n", *(column.heading for column in shown))
+    return Table("Comparison", columns(headings), rows, notes, label="comparison")
 
 
 def _with_interval(estimate: ComparisonEstimate | None, column: ComparisonColumn) -> str:
@@ -63,79 +64,59 @@ def _with_interval(estimate: ComparisonEstimate | None, column: ComparisonColumn
     return f"{cell(estimate, column)} {interval_text(estimate)} {f'(sd {spread})' if spread else ''}".strip()
 
 
-def _markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    align = ["---", *("---:" for _ in headings[1:])]
-    return [markdown_row([markdown_cell(text) for text in row]) for row in (headings, align, *rows)]
-
-
-def render_latex(report: Report) -> str:
-    """Return the comparison and its paired tests in LaTeX; see :func:`eval.results.tables.plain_latex.plain_latex`."""
-    columns = shown_columns(report, report.columns)
-    headings = ("System", "n", *(column.heading for column in columns))
-    notes = [*report.legend, *_meanings(columns)]
-    found = [plain_latex(PlainTable("Comparison", headings, _rows(report), notes), "comparison")]
-    if report.pairs:
-        found.append(plain_latex(_paired_tests(report), "comparison-tests"))
-    return in_one_file(found)
-
-
-def _paired_tests(report: Report) -> PlainTable:
-    """The paired tests without what the caption says, and without a last column that says nothing."""
+def paired_tests(report: Report) -> Table:
+    """Return the paired tests without what the title says, and without a last column that says nothing."""
     differ = any(pair.differing for pair in report.pairs)
-    shown = [place for place, heading in enumerate(PAIR_HEADINGS) if heading != "against"]
-    shown = shown if differ else shown[:-1]
-    lines = [pair_cells(pair) for pair in report.pairs]
-    return PlainTable(
-        f"Paired tests against {report.baseline}",
-        tuple(PAIR_HEADINGS[place] for place in shown),
-        [[line[place] for place in shown] for line in lines],
-        report.pair_notes if differ else report.pair_notes[:-1],
-        left=2,
-    )
+    whole = pair_table(report.pairs, report.pair_notes if differ else report.pair_notes[:-1])
+    shown = [
+        place
+        for place, column in enumerate(whole.columns)
+        if column.heading != "against" and (differ or column.heading != "differ in")
+    ]
+    return replace(whole.of_columns(shown), title=f"Paired tests against {report.baseline}")
 
 
-def render_csv(report: Report) -> str:
+def comparison_records(report: Report) -> Table:
     """Return one row per system: columns, intervals, tests, four decimals (p-values: six); ``run``: its first run."""
     names = [column.name for column in report.columns]
     headings = [column.heading for column in report.columns]
     intervals = [f"{heading} {end}" for heading in headings for end in ("low", "high")]
     spreads = [f"{heading} sd over seeds" for heading in headings]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     tested = list(dict.fromkeys(pair.column for pair in report.pairs))
     tests = ["against", *(f"{column} {name}" for column in tested for name in _TEST_COLUMNS)] if tested else []
-    names_of_run = ["system", "run", "protocol", "n", "interval_by"]
-    writer.writerow(csv_row([*names_of_run, *headings, *intervals, "seeds", *spreads, *tests]))
-    for row in report.rows:
-        found = [row.estimates.get(name) for name in names]
-        by = {estimate.interval.by for estimate in found if estimate is not None and estimate.interval is not None}
-        values = ["" if estimate is None else f"{estimate.value:.4f}" for estimate in found]
-        ends = [end for estimate in found for end in _ends(estimate)]
-        first = [row.label, row.run.run_id, report.protocol.name, row.questions, " and ".join(sorted(by))]
-        seeds = " ".join(map(str, row.repeats.seeds))
-        deviations = ["" if one is None or one.spread is None else f"{one.spread:.4f}" for one in found]
-        writer.writerow(csv_row([*first, *values, *ends, seeds, *deviations, *_tests(report, row, tested)]))
-    return text.getvalue()
+    shown = columns(("system", "run", "protocol", "n", "interval_by", *headings, *intervals, "seeds", *spreads, *tests))
+    return Table("", shown, [_record(report, row, names, tested) for row in report.rows])
 
 
-def _tests(report: Report, row: SystemRow, tested: Sequence[str]) -> list[str]:
-    """The paired tests of a system; empty cells for the baseline, and for tests that it is not in."""
+def _record(report: Report, row: SystemRow, names: Sequence[str], tested: Sequence[str]) -> list[Cell]:
+    found = [row.estimates.get(name) for name in names]
+    by = {estimate.interval.by for estimate in found if estimate is not None and estimate.interval is not None}
+    return [
+        *(row.label, row.run.run_id, report.protocol.name, row.questions, " and ".join(sorted(by))),
+        *(None if estimate is None else estimate.value for estimate in found),
+        *(end for estimate in found for end in _ends(estimate)),
+        " ".join(map(str, row.repeats.seeds)),
+        *(None if estimate is None else estimate.spread for estimate in found),
+        *_tests(report, row, tested),
+    ]
+
+
+def _ends(estimate: ComparisonEstimate | None) -> tuple[float | None, float | None]:
+    interval = None if estimate is None else estimate.interval
+    return (None, None) if interval is None else (interval.low, interval.high)
+
+
+def _tests(report: Report, row: SystemRow, tested: Sequence[str]) -> list[Cell]:
+    """Return the paired tests of a system; empty cells for the baseline, and for tests that it is not in."""
     pairs = {pair.column: pair for pair in report.pairs if pair.system == row.label}
-    against = [report.baseline if pairs else ""] if tested else []
+    against: list[Cell] = [report.baseline if pairs else ""] if tested else []
     return [*against, *(cell for column in tested for cell in _test_cells(pairs.get(column)))]
 
 
-def _test_cells(pair: Pair | None) -> list[str]:
+def _test_cells(pair: Pair | None) -> list[Cell]:
     if pair is None:
-        return [""] * len(_TEST_COLUMNS)
+        return [None] * len(_TEST_COLUMNS)
     found, interval = pair.result, pair.result.interval
     ends = (None, None) if interval is None else (interval.low, interval.high)
-    figures = ["" if value is None else f"{value:.4f}" for value in (found.difference, *ends)]
-    chances = ["" if value is None else f"{value:.6f}" for value in (found.p_value, found.p_error, pair.adjusted)]
-    return [*figures, *chances, pair.verdict, str(found.questions)]
-
-
-def _ends(estimate: ComparisonEstimate | None) -> tuple[str, str]:
-    if estimate is None or estimate.interval is None:
-        return "", ""
-    return f"{estimate.interval.low:.4f}", f"{estimate.interval.high:.4f}"
+    chances = [None if value is None else f"{value:.6f}" for value in (found.p_value, found.p_error, pair.adjusted)]
+    return [found.difference, *ends, *chances, pair.verdict, found.questions]

@@ -10,7 +10,7 @@ from eval.config.prompt_choice import wants_authors
 from eval.loaders.question_types import ADVERSARIAL
 from eval.results.compare.answers import NamedRun, show_answers
 from eval.results.compare.columns import columns
-from eval.results.compare.formats import render_csv, render_latex, render_markdown
+from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import Report, make_report
 from eval.results.compare.rows import lead_metric
 from eval.results.compare.terminal import show
@@ -76,9 +76,9 @@ def compare(
     show_answers([NamedRun(names[_which(run)], path, run) for path, run in readable.items()], choices.answers)
     show(report)
     paths: list[Path] = []
-    for suffix, render in (("md", render_markdown), ("csv", render_csv), ("tex", render_latex)):
-        paths.append(out_dir / f"compare.{suffix}")
-        write_atomic(paths[-1], render(report).encode())
+    for name, text in comparison_files(report).items():
+        paths.append(out_dir / name)
+        write_atomic(paths[-1], text.encode())
     drawn = find_spec("matplotlib") is not None
     if drawn:
         paths.append(plot(report, out_dir / "compare"))

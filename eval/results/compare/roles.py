@@ -1,19 +1,15 @@
 """What each role of a run asked of the backbone: calls, tokens, the share that the server's prefix cache held."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from eval.commands.escaping import csv_cell, markdown, markdown_code
+from eval.rendering.table import DASH, Cell, Table, columns, figure
 from eval.results.compare.rows import labels
 from eval.results.tables.costs import turns_written
-from eval.results.tables.flat import csv_value
 from eval.results.tables.groups import ComparableRuns, comparable_runs
 from eval.results.tables.methods import calls_of_roles
-from eval.results.tables.plain import DASH, PlainTable, figure, plain_markdown
-from eval.results.tables.plain_latex import in_one_file, plain_latex
+from eval.results.tables.page import Section, TablePage
 from eval.results.tables.stored import StoredRun
 from eval.scoring.call_costs import READ_PHASES
 
@@ -108,15 +104,30 @@ def _share(totals: Mapping[str, Any], name: str) -> float | None:
     return None if totals.get(name) is None else 100 * float(totals[name]) / totals["calls"]
 
 
-def role_table(group: ComparableRuns) -> PlainTable:
-    """The roles of every system of a group."""
+def roles_page(runs: Sequence[StoredRun]) -> TablePage:
+    """Return a table of every group of runs that can be compared, with a row for each phase and role of a run."""
+    groups = role_groups(runs)
+    sections = [
+        Section(
+            group.title("backbone "),
+            group.key,
+            [role_table(group)],
+            list(zip(labels(group.runs), group.runs, strict=True)),
+        )
+        for group in groups
+    ]
+    return TablePage(NAME, "Calls by role", LEGEND, sections, _data(groups))
+
+
+def role_table(group: ComparableRuns) -> Table:
+    """Return the roles of every system of a group."""
     rows = []
-    for run, label in zip(group.runs, labels(group.runs), strict=True):
+    for label, run in _named(group):
         rows += [_cells("" if place else label, found) for place, found in enumerate(role_calls(run))]
-    return PlainTable(f"Calls by role, {group.title('backbone ')}", _HEADINGS, rows, left=3)
+    return Table("Calls by role", columns(_HEADINGS, left=3), rows)
 
 
-def _cells(label: str, found: RoleCalls) -> list[str]:
+def _cells(label: str, found: RoleCalls) -> list[Cell]:
     return [
         label,
         found.phase,
@@ -138,38 +149,17 @@ def _percent(share: float | None) -> str:
     return DASH if share is None else f"{share:.1f} %"
 
 
-def render_markdown(groups: Sequence[ComparableRuns]) -> str:
-    """Return all groups' tables with the legend and the runs."""
-    parts = ["# Calls by role", "", *(f"- {line}" for line in LEGEND), ""]
-    for group in groups:
-        parts += plain_markdown(role_table(group), f"## {markdown(group.title('backbone '))}")
-        parts += [
-            f"{markdown(label)}: {markdown_code(run.run_id)}  "
-            for run, label in zip(group.runs, labels(group.runs), strict=True)
-        ]
-        parts.append("")
-    return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
+def _named(group: ComparableRuns) -> list[tuple[str, StoredRun]]:
+    return list(zip(labels(group.runs), group.runs, strict=True))
 
 
-def render_latex(groups: Sequence[ComparableRuns]) -> str:
-    """Return one table for each group, with the legend below the first."""
-    tables = [replace(role_table(group), notes=() if place else LEGEND) for place, group in enumerate(groups)]
-    return in_one_file([plain_latex(table, f"{NAME}-{group.key}") for table, group in zip(tables, groups, strict=True)])
-
-
-def render_csv(groups: Sequence[ComparableRuns]) -> str:
+def _data(groups: Sequence[ComparableRuns]) -> Table:
     """Return one row per run, phase and role; what is not known is empty."""
-    text = io.StringIO()
-    columns = ("run", "system", "dataset", "backbone", *RoleCalls.__dataclass_fields__)
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    for group in groups:
-        for run, label in zip(group.runs, labels(group.runs), strict=True):
-            about = {"run": run.run_id, "system": label, "dataset": run.dataset, "backbone": run.backbone}
-            for found in role_calls(run):
-                figures = {name: getattr(found, name) for name in RoleCalls.__dataclass_fields__}
-                writer.writerow({name: csv_cell(csv_value(value)) for name, value in (about | figures).items()})
-    return text.getvalue()
-
-
-FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}
+    about = ("run", "system", "dataset", "backbone")
+    rows = [
+        [run.run_id, label, run.dataset, run.backbone, *(getattr(found, name) for name in RoleCalls.__slots__)]
+        for group in groups
+        for label, run in _named(group)
+        for found in role_calls(run)
+    ]
+    return Table("", columns((*about, *RoleCalls.__slots__)), rows)

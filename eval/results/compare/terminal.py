@@ -1,10 +1,12 @@
 """A comparison on the terminal, in as many tables as the window needs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
-from eval.commands.terminal import console
-from eval.commands.terminal_tables import Column as Shown
-from eval.commands.terminal_tables import show_folded
+from eval.commands.terminal import console, say
+from eval.rendering.table import Cell, Column, Table, table_of
+from eval.rendering.terminal import show as show_table
 from eval.results.compare.columns import (
     AUDITED_COLUMNS,
     COST_COLUMNS,
@@ -14,8 +16,10 @@ from eval.results.compare.columns import (
     evidence_columns,
     session_columns,
 )
+from eval.results.compare.formats import paired_tests
 from eval.results.compare.model import Report, cell, interval_text, seeds_text, shown_columns, spread_text
-from eval.results.tables.text import PAIR_HEADINGS, pair_cells
+
+_Shown: TypeAlias = tuple[Column, Sequence[Cell]]
 
 
 def _terminal_tables(report: Report) -> tuple[tuple[str, Sequence[ComparisonColumn]], ...]:
@@ -39,17 +43,15 @@ def show(report: Report) -> None:
     names = short_names(report)
     for name, row in zip(names, report.rows, strict=True):
         if name != row.label:
-            console().print(f"{name}: {row.label}", highlight=False, markup=False)
-    for title, columns in (*_terminal_tables(report), ("Judges", report.judges)):
-        shown = shown_columns(report, columns)
-        if shown:
-            show_folded(title, _keys(report, names), [each for column in shown for each in _shown(report, column)])
+            say(f"{name}: {row.label}")
+    for table in _tables(report, names):
+        show_table(table)
     for line in report.warnings:
         console().print(line, style="yellow", highlight=False, markup=False)
     if report.unlabelled:
-        _show_unlabelled(report, names)
+        show_table(_unlabelled(report, names))
     if report.pairs:
-        _show_pairs(report, names)
+        show_table(_pairs(report, names))
     for line in (*report.legend, *(f"{column.name}: {column.meaning}" for column in report.judges)):
         console().print(line, style="dim", highlight=False, markup=False)
 
@@ -62,54 +64,58 @@ def short_names(report: Report) -> list[str]:
     ]
 
 
-def _keys(report: Report, names: Sequence[str]) -> list[Shown]:
-    keys = [Shown("system", names, "left"), Shown("n", [str(row.questions) for row in report.rows])]
+def _tables(report: Report, names: Sequence[str]) -> list[Table]:
+    """Return a table for each group of columns that some system fills."""
+    groups = (*_terminal_tables(report), ("Judges", report.judges))
+    found = [(title, shown) for title, columns in groups if (shown := shown_columns(report, columns))]
+    keys = _keys(report, names)
+    return [
+        table_of(title, [*keys, *(one for column in shown for one in _shown(report, column))]) for title, shown in found
+    ]
+
+
+def _keys(report: Report, names: Sequence[str]) -> list[_Shown]:
+    keys: list[_Shown] = [_names(names), (Column("n", key=True), [row.questions for row in report.rows])]
     if any(len(row.repeats.runs) > 1 for row in report.rows):
-        keys.append(Shown("seeds", [seeds_text(row) for row in report.rows]))
+        keys.append((Column("seeds", key=True), [seeds_text(row) for row in report.rows]))
     return keys
 
 
-def _shown(report: Report, column: ComparisonColumn) -> list[Shown]:
+def _names(names: Sequence[str]) -> _Shown:
+    return Column("system", "left", key=True), names
+
+
+def _shown(report: Report, column: ComparisonColumn) -> list[_Shown]:
     """A column, and beside it its interval and its spread over seeds where it is one of the headline's."""
     found = [row.estimates.get(column.name) for row in report.rows]
-    shown = [Shown(column.name, [cell(estimate, column) for estimate in found])]
+    shown: list[_Shown] = [(Column(column.name), [cell(estimate, column) for estimate in found])]
     if column.name in (*_WITH_INTERVAL, report.lead) or column in report.judges:
-        shown.append(Shown("95 %", [interval_text(estimate) for estimate in found], together=True, style="dim"))
+        interval = Column("95 %", together=True, style="dim")
+        shown.append((interval, [interval_text(estimate) for estimate in found]))
         if any(map(spread_text, found)):
-            shown.append(Shown("sd", [spread_text(estimate) for estimate in found], together=True))
+            shown.append((Column("sd", together=True), [spread_text(estimate) for estimate in found]))
     return shown
 
 
-def _show_unlabelled(report: Report, names: Sequence[str]) -> None:
+def _unlabelled(report: Report, names: Sequence[str]) -> Table:
     """The lead metric in each category whose kind the protocol has no label for."""
     kinds = {score.category: score.kind for row in report.rows for score in row.run.rows}
-    columns = []
+    shown = [_names(names)]
     for category in sorted(number for number, kind in kinds.items() if kind in report.unlabelled):
         found = [row.by_category.get(category) for row in report.rows]
         counts = [sum(score.category == category for score in row.run.rows) for row in report.rows]
-        values = ["" if estimate is None else f"{estimate.value:.1f}" for estimate in found]
-        columns += [
-            Shown(report.protocol.label(kinds[category]), values),
-            Shown("n", list(map(str, counts)), together=True),
+        values = ["" if estimate is None else estimate.value for estimate in found]
+        shown += [
+            (Column(report.protocol.label(kinds[category])), values),
+            (Column("n", together=True), counts),
         ]
-    show_folded(f"{report.lead} of kinds that the protocol has no label for", [Shown("system", names, "left")], columns)
+    return table_of(f"{report.lead} of kinds that the protocol has no label for", shown)
 
 
-def _show_pairs(report: Report, names: Sequence[str]) -> None:
+def _pairs(report: Report, names: Sequence[str]) -> Table:
     short = {row.label: name for row, name in zip(report.rows, names, strict=True)}
-    lines = [pair_cells(pair) for pair in report.pairs]
-    differ = any(pair.differing for pair in report.pairs)  # a column with room only where it says something
-    end = len(PAIR_HEADINGS) if differ else len(PAIR_HEADINGS) - 1
-    keys = [Shown("system", [short[pair.system] for pair in report.pairs], "left")]
-    keys.append(Shown("metric", [pair.column for pair in report.pairs], "left"))
-    shown = [
-        Shown(PAIR_HEADINGS[place], [line[place] for line in lines], together=PAIR_HEADINGS[place] == "95 %")
-        for place in range(3, end)
-    ]
-    show_folded(f"Against {short[report.baseline]}, on the same questions", keys, shown)
-    for line in report.pair_notes if differ else report.pair_notes[:-1]:
-        console().print(line, style="dim", highlight=False, markup=False)
-    console().print(
-        f"against: the baseline is {report.baseline}; --against NAME takes another", style="dim", highlight=False,
-        markup=False,
-    )  # fmt: skip
+    tests = paired_tests(report)
+    named = [[short[pair.system], *cells[1:]] for pair, cells in zip(report.pairs, tests.rows, strict=True)]
+    note = f"against: the baseline is {report.baseline}; --against NAME takes another"
+    title = f"Against {short[report.baseline]}, on the same questions"
+    return replace(tests, title=title, rows=named, notes=[*tests.notes, note])

@@ -1,8 +1,8 @@
 """Evidence of a part of what was retrieved, for systems that tell it apart (:data:`memsys.vocabulary.RankingName`)."""
 
 from eval.metrics.evidence import DEPTH
+from eval.rendering.table import figure
 from eval.results.evidence.stages import mean_score, names_turns, run_protocol
-from eval.results.tables.plain import figure
 from eval.results.tables.stored import StoredRun
 from memsys.vocabulary import RANKINGS, RankingName
 

@@ -1,11 +1,9 @@
-"""Memory quality as Markdown, LaTeX and CSV: the funnel of the evidence, and what is stored."""
+"""Memory quality: the funnel of the evidence, and what is stored."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.commands.escaping import csv_cell, markdown, markdown_code
+from eval.rendering.table import DASH, Cell, Table, columns, figure, records
 from eval.results.compare.rows import f1_metric, labels
 from eval.results.evidence.rankings import ranking_remarks
 from eval.results.evidence.sizes import StoredSizes, characters_per_token, remarks, stored_sizes
@@ -19,14 +17,13 @@ from eval.results.evidence.stages import (
     evidence_funnels,
     run_protocol,
 )
-from eval.results.tables.flat import csv_value
 from eval.results.tables.groups import comparable_runs
-from eval.results.tables.plain import DASH, PlainTable, figure, plain_markdown
-from eval.results.tables.plain_latex import in_one_file, plain_latex
+from eval.results.tables.page import Section, TablePage
 from eval.results.tables.stored import StoredRun
 
 NAME = "memory_quality"
 
+PURPOSE = "how far the gold evidence came from the memory to the answer, and what the answers scored where it stopped"
 DEFINITIONS = (
     "n: questions with gold evidence. A share is taken over the gold turns of a question (each turn once) and averaged "
     "over these questions; a system's first line leaves out the kinds of questions that its protocol does not count",
@@ -112,40 +109,27 @@ def _systems(runs: Sequence[StoredRun]) -> tuple[SystemQuality, ...]:
     )
 
 
-def render_markdown(groups: Sequence[QualityGroup]) -> str:
-    """Return all groups' tables with definitions, remarks and runs."""
-    parts = ["# Memory quality without a reader", ""]
-    parts += [
-        "How far the gold evidence came from the memory to the answer, and what the answers scored where it stopped.",
-        "",
-        *(f"- {line}" for line in DEFINITIONS),
-        "",
+def quality_page(groups: Sequence[QualityGroup]) -> TablePage:
+    """Return two tables of every group: how far the evidence came, and what is stored."""
+    sections = [
+        Section(
+            group.title,
+            group.key,
+            [evidence_table(group), size_table(group)],
+            [(one.label, one.run) for one in group.systems],
+        )
+        for group in groups
     ]
-    for group in groups:
-        parts += [f"## {markdown(group.title)}", ""]
-        parts += [
-            *plain_markdown(evidence_table(group), "### Evidence"),
-            *plain_markdown(size_table(group), "### Stored"),
-        ]
-        parts += ["### Runs", ""]
-        parts += [f"- {markdown(one.label)}: {markdown_code(one.run.run_id)}" for one in group.systems]
-        parts.append("")
-    return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
+    return TablePage(NAME, "Memory quality without a reader", (PURPOSE, *DEFINITIONS), sections, _data(groups))
 
 
-def evidence_table(group: QualityGroup, categories: bool = True) -> PlainTable:
-    """The funnel of every system.
-
-    Args:
-        group: of which runs.
-        categories: whether each category has a row below the system's.
-    """
-    rows = []
+def evidence_table(group: QualityGroup) -> Table:
+    """Return the funnel of every system: a row over all questions, then one a category."""
+    rows: list[list[Cell]] = []
     for one in group.systems:
-        shown = one.funnels if categories else one.funnels[:1]
-        rows += [_cells(one.label if not place else "", funnel) for place, funnel in enumerate(shown)]
-        rows += [] if shown else [[one.label, "all", *[DASH] * (len(_HEADINGS) - 2)]]
-    return PlainTable(f"Evidence, {group.title}", _HEADINGS, rows, _notes(group), left=2)
+        rows += [_cells("" if place else one.label, funnel) for place, funnel in enumerate(one.funnels)]
+        rows += [] if one.funnels else [[one.label, "all", *[None] * (len(_HEADINGS) - 2)]]
+    return Table("Evidence", columns(_HEADINGS, left=2), rows, _notes(group), label="evidence")
 
 
 def _notes(group: QualityGroup) -> list[str]:
@@ -169,10 +153,10 @@ def _metric(run: StoredRun) -> str:
     return f"{f1_metric(protocol)} (protocol {protocol.name})"
 
 
-def _cells(label: str, funnel: EvidenceFunnel) -> list[str]:
+def _cells(label: str, funnel: EvidenceFunnel) -> list[Cell]:
     shares = (funnel.stored, funnel.at_5, funnel.at_10, funnel.shown, funnel.score)
     complete = [_score(funnel.complete[stage]) if stage in funnel.complete else DASH for stage in STAGES]
-    return [label, funnel.label, str(funnel.questions), *map(figure, shares), *complete, *_reach_cells(funnel)]
+    return [label, funnel.label, funnel.questions, *shares, *complete, *_reach_cells(funnel)]
 
 
 def _reach_cells(funnel: EvidenceFunnel) -> list[str]:
@@ -190,23 +174,23 @@ def _score(found: MeanScore | None) -> str:
     return "(0)" if found is None or not found.questions else f"{figure(found.score)} ({found.questions})"
 
 
-def size_table(group: QualityGroup) -> PlainTable:
-    """What every system stores."""
+def size_table(group: QualityGroup) -> Table:
+    """Return what every system stores."""
     rows = [[one.label, *_size_cells(one.sizes)] for one in group.systems]
-    return PlainTable(f"Stored, {group.title}", _SIZE_HEADINGS, rows)
+    return Table("Stored", columns(_SIZE_HEADINGS), rows, label="stored")
 
 
-def _size_cells(sizes: StoredSizes | None) -> list[str]:
+def _size_cells(sizes: StoredSizes | None) -> list[Cell]:
     if sizes is None:
-        return [DASH] * (len(_SIZE_HEADINGS) - 1)
+        return [None] * (len(_SIZE_HEADINGS) - 1)
     return [
-        str(sizes.conversations),
+        sizes.conversations,
         f"{sizes.turns:,}",
         f"{sizes.total:,}",
         figure(_per(sizes.total, sizes.turns), 2),
-        figure(_per(sizes.tokens, sizes.turns)),
-        figure(_per(sizes.origins, sizes.total)),
-        figure(sizes.context_turns),
+        _per(sizes.tokens, sizes.turns),
+        _per(sizes.origins, sizes.total),
+        sizes.context_turns,
         _part(sizes.duplicates, sizes.total),
         _part(sizes.overruled, sizes.total),
         ", ".join(f"{count:,} {kind}" for kind, count in sizes.entries.items()),
@@ -223,31 +207,15 @@ def _part(count: int | None, total: int) -> str:
     return f"{count:,} ({100 * count / total:.1f} %)" if total else str(count)
 
 
-def render_latex(groups: Sequence[QualityGroup]) -> str:
-    """Return two tables for each group, one row for each system; the categories stand in the other formats."""
-    tables = []
-    for group in groups:
-        name = f"{NAME}-{group.key}"
-        tables.append(plain_latex(evidence_table(group, categories=False), f"{name}-evidence"))
-        tables.append(plain_latex(size_table(group), f"{name}-stored"))
-    return in_one_file(tables)
-
-
-def render_csv(groups: Sequence[QualityGroup]) -> str:
+def _data(groups: Sequence[QualityGroup]) -> Table:
     """Return one row per run and category; what is not known is empty."""
-    text = io.StringIO()
     reached = [f"{part} {reach}" for reach in (*map(_complete, STAGES), *REACHES) for part in ("questions", "score")]
-    columns = (
+    names = (
         "run", "system", "dataset", "backbone", "protocol", "metric", "questions", "n", "stored", "recall@5",
         "recall@10", "in_context", "score", *reached, "conversations", "turns", "entries", "tokens", "characters",
         "duplicates", "stale", "origins", "context_turns", "remarks",
     )  # fmt: skip
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    for one in (one for group in groups for one in group.systems):
-        for values in _csv_rows(one):
-            writer.writerow({name: csv_cell(csv_value(value)) for name, value in values.items()})
-    return text.getvalue()
+    return records(names, (values for group in groups for one in group.systems for values in _csv_rows(one)))
 
 
 def _csv_rows(one: SystemQuality) -> list[dict[str, object]]:
@@ -288,6 +256,3 @@ def _csv_sizes(sizes: StoredSizes | None) -> dict[str, object]:
         "characters": sizes.characters, "duplicates": sizes.duplicates, "stale": sizes.overruled,
         "origins": sizes.origins, "context_turns": sizes.context_turns,
     }  # fmt: skip
-
-
-FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}

@@ -1,18 +1,20 @@
 """The tables of docs/results.md, from the exported runs: ``python -m eval.results.evidence.results_page``.
 
-Each table lies between two marks, ``<!-- results: NAME -->`` and ``<!-- end: NAME -->``; ``results_page.yaml`` says
-which runs it shows.
+Each table lies between markers (:func:`eval.rendering.markdown.replace_tables`); ``results_page.yaml`` says which runs
+it shows.
 """
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from eval.commands.commands import explains_errors, start
 from eval.config.presets import read_settings
+from eval.rendering.markdown import render_markdown, replace_tables
+from eval.rendering.table import Table, columns, figure
 from eval.results.evidence.report import quality_groups
 from eval.results.evidence.systems import SystemLine, system_lines
-from eval.results.tables.plain import PlainTable, figure, plain_markdown
 from eval.results.tables.spec import preset_labels
 from eval.results.tables.stored import StoredRun, read_runs
 from eval.runs.files import write_atomic
@@ -22,7 +24,6 @@ from memsys.errors import ConfigError
 
 PAGE = ROOT / "docs" / "results.md"
 FILE = Path(__file__).with_name("results_page.yaml")
-BEGIN, END = "<!-- results: {} -->", "<!-- end: {} -->"
 #: What names of bounded presets end with, which the page says once for all.
 _BOUNDED = ", bounded replies"
 _COLUMNS: Mapping[str, Callable[[SystemLine], str]] = {
@@ -36,37 +37,31 @@ _COLUMNS: Mapping[str, Callable[[SystemLine], str]] = {
 }
 
 
-def with_tables(text: str, folder: Path = SUMMARIES) -> str:
-    """Return the text of the page with its tables made anew.
+def page_tables(folder: Path = SUMMARIES) -> dict[str, str]:
+    """Return the tables of the page by name.
 
     Args:
-        text: of the page.
         folder: of the exported runs.
 
     Raises:
-        ConfigError: the marks of a table are missing, or ``results_page.yaml`` names a column that there is not.
+        ConfigError: ``results_page.yaml`` names a column that there is not.
         RunDirectoryError: an experiment is missing, or its files are damaged.
     """
-    for name, table in read_settings(FILE).items():
-        before, begin, rest = text.partition(BEGIN.format(name))
-        _, end, after = rest.partition(END.format(name))
-        if not begin or not end:
-            raise ConfigError(f"{PAGE}: put the lines {BEGIN.format(name)} and {END.format(name)} where it belongs")
-        runs, _ = read_runs([folder / table["experiment"]])
-        rows = _rows(runs, table.get("prompts", "ours"), table["columns"])
-        lines = plain_markdown(PlainTable(name, ("system", *table["columns"]), rows), "")
-        text = "\n".join([before + begin, *lines[1:-1], end + after])
-    return text
+    return {name: render_markdown(_table(settings, folder), level=0) for name, settings in read_settings(FILE).items()}
 
 
-def _rows(runs: Sequence[StoredRun], prompts: str, columns: Sequence[str]) -> list[list[str]]:
-    """Rows of a table: its systems, those that show what is possible first, then by score."""
-    unknown = [name for name in columns if name not in _COLUMNS]
+def _table(settings: Mapping[str, Any], folder: Path) -> Table:
+    """Return a table: its systems, those that show what is possible first, then by score."""
+    names = settings["columns"]
+    unknown = [name for name in names if name not in _COLUMNS]
     if unknown:
         raise ConfigError(f"{FILE}: there is no column {unknown[0]}; there are {', '.join(_COLUMNS)}")
+    runs, _ = read_runs([folder / settings["experiment"]])
+    prompts = settings.get("prompts", "ours")
     shown = [run for run in runs if (run.record["config"].get("prompts") or {}).get("source", "ours") == prompts]
     lines = [line for group in quality_groups(shown) for line in system_lines(group)]
-    return [[_name(line.run), *(_COLUMNS[name](line) for name in columns)] for line in lines]
+    rows = [[_name(line.run), *(_COLUMNS[name](line) for name in names)] for line in lines]
+    return Table("", columns(("system", *names)), rows)
 
 
 def _name(run: StoredRun) -> str:
@@ -79,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     argparse.ArgumentParser(prog="python -m eval.results.evidence.results_page", description=main.__doc__).parse_args(
         arguments
     )
-    write_atomic(PAGE, with_tables(PAGE.read_text(encoding="utf-8")).encode())
+    write_atomic(PAGE, replace_tables(PAGE, page_tables()).encode())
     return 0
 
 

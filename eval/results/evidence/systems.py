@@ -1,21 +1,17 @@
 """Each run on one line: score, how far its evidence came, calls and tokens."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from eval.commands.escaping import csv_cell, markdown, markdown_code
+from eval.rendering.table import DASH, Cell, Column, Table, columns
 from eval.results.compare.rows import answer_metric, answerable_alone
 from eval.results.evidence.report import QualityGroup, SystemQuality
 from eval.results.evidence.stages import mean_score, weighted_protocol
 from eval.results.tables.comparability import unlike_settings
 from eval.results.tables.costs import construction_totals, read_totals, turns_written
-from eval.results.tables.flat import csv_value
-from eval.results.tables.plain import DASH, PlainTable, figure, plain_markdown
-from eval.results.tables.plain_latex import in_one_file, plain_latex
+from eval.results.tables.page import Section, TablePage
 from eval.results.tables.stored import StoredRun
 from eval.scoring.protocols import Protocol
 
@@ -36,10 +32,14 @@ LEGEND = (
     "how long a question takes is measured by asking one at a time: on LoCoMo, in clag_table02.md",
     f"{DASH}: not known, or there was nothing of the kind",
 )
-_HEADINGS = (
-    "system", "score", "answerable", "stored", "R@5", "R@10", "in context", "calls per turn", "tokens per turn",
-    "calls per question", "tokens per question",
-)  # fmt: skip
+_SHOWN = (
+    *columns(("system", "score", "answerable", "stored", "R@5", "R@10", "in context")),
+    *(
+        Column(f"{what} per {unit}", digits=digits)
+        for unit in ("turn", "question")
+        for what, digits in (("calls", 2), ("tokens", 0))
+    ),
+)
 _COLUMNS = (
     "run", "system", "dataset", "backbone", "questions", "protocol", "metric", "score", "answerable", "stored",
     "recall@5", "recall@10", "in_context", "calls_per_turn", "tokens_per_turn", "calls_per_question",
@@ -128,17 +128,24 @@ def _per_unit(run: StoredRun, totals: Sequence[Mapping[str, Any]], units: float)
     return UnitCosts(sum(total["calls"] for total in totals) / units, tokens / units)
 
 
-def system_table(title: str, lines: Sequence[SystemLine]) -> PlainTable:
-    """One row per run.
+def systems_page(groups: Sequence[QualityGroup]) -> TablePage:
+    """Return the table of every group, with one row a run."""
+    found = [(group, system_lines(group)) for group in groups]
+    sections = [
+        Section(group.title, group.key, [system_table(lines)], [(line.label, line.run) for line in lines])
+        for group, lines in found
+    ]
+    rows = [_values(line) for _, lines in found for line in lines]
+    return TablePage(NAME, "All systems", LEGEND, sections, Table("", columns(_COLUMNS), rows))
 
-    Args:
-        title: of the group.
-        lines: its runs.
-    """
+
+def system_table(lines: Sequence[SystemLine]) -> Table:
+    """Return the table of the runs of a group."""
     unlike = unlike_settings([line.run for line in lines if not line.run.reference])
     notes = [f"score: {', '.join(sorted({_metric(line.run) for line in lines}))}", *([unlike] if unlike else [])]
     notes += [f"{line.label}: {line.run.unanswered}" for line in lines if line.run.unanswered]
-    return PlainTable(f"All systems, {title}", _HEADINGS, [_cells(line) for line in lines], notes)
+    rows = [[line.label, *_shown(line), *_costs(line)] for line in lines]
+    return Table("All systems", _SHOWN, rows, notes)
 
 
 def _metric(run: StoredRun) -> str:
@@ -146,45 +153,11 @@ def _metric(run: StoredRun) -> str:
     return f"{answer_metric(protocol)[1]} (protocol {protocol.name})"
 
 
-def _cells(line: SystemLine) -> list[str]:
-    costs = [cell for unit in (line.write, line.read) for cell in (figure(unit.calls, 2), figure(unit.tokens, 0))]
-    return [line.label, *map(figure, _shown(line)), *costs]
-
-
-def render_markdown(groups: Sequence[QualityGroup]) -> str:
-    """Return all groups' tables with the legend."""
-    parts = ["# All systems", "", *(f"- {line}" for line in LEGEND), ""]
-    for group in groups:
-        lines = system_lines(group)
-        parts += plain_markdown(system_table(group.title, lines), f"## {markdown(group.title)}")
-        parts += [f"{markdown(line.label)}: {markdown_code(line.run.run_id)}  " for line in lines]
-        parts.append("")
-    return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
-
-
-def render_latex(groups: Sequence[QualityGroup]) -> str:
-    """Return one table for each group, with the legend below the first."""
-    tables = [system_table(group.title, system_lines(group)) for group in groups]
-    tables = [replace(table, notes=(*table.notes, *([] if place else LEGEND))) for place, table in enumerate(tables)]
-    return in_one_file([plain_latex(table, f"{NAME}-{group.key}") for table, group in zip(tables, groups, strict=True)])
-
-
-def render_csv(groups: Sequence[QualityGroup]) -> str:
-    """Return one row per run; what is not known is empty."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for line in (line for group in groups for line in system_lines(group)):
-        values = zip(_COLUMNS, _csv_values(line), strict=True)
-        writer.writerow({name: csv_cell(csv_value(value)) for name, value in values})
-    return text.getvalue()
-
-
-def _csv_values(line: SystemLine) -> tuple[object, ...]:
-    run, write, read, protocol = line.run, line.write, line.read, weighted_protocol(line.run)
+def _values(line: SystemLine) -> list[Cell]:
+    """Return what the CSV file says of a run."""
+    run, protocol = line.run, weighted_protocol(line.run)
     about = (run.run_id, line.label, run.dataset, run.backbone, len(run.rows))
-    costs = (write.calls, write.tokens, read.calls, read.tokens)
-    return *about, protocol.name, answer_metric(protocol)[1], *_shown(line), *costs
+    return [*about, protocol.name, answer_metric(protocol)[1], *_shown(line), *_costs(line)]
 
 
 def _shown(line: SystemLine) -> tuple[float | None, ...]:
@@ -192,4 +165,5 @@ def _shown(line: SystemLine) -> tuple[float | None, ...]:
     return line.score, line.answerable, line.stored, line.at_5, line.at_10, line.shown
 
 
-FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}
+def _costs(line: SystemLine) -> tuple[float | None, ...]:
+    return line.write.calls, line.write.tokens, line.read.calls, line.read.tokens

@@ -3,18 +3,14 @@
 The figures of :mod:`eval.metrics.updates`, by lineage, for data sets that say which turns are overruled.
 """
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.commands.escaping import csv_cell, markdown, markdown_code
 from eval.metrics.updates import IN_CONTEXT, UPDATE_METRICS
+from eval.rendering.table import DASH, Cell, Table, columns, figure, records
 from eval.results.evidence.report import QualityGroup, SystemQuality
 from eval.results.evidence.stages import MeanScore, mean_score, run_protocol
-from eval.results.tables.flat import csv_value
-from eval.results.tables.plain import DASH, PlainTable, figure, plain_markdown
-from eval.results.tables.plain_latex import in_one_file, plain_latex
+from eval.results.tables.page import Section, TablePage
 from eval.results.tables.stored import StoredRun, category_names
 from eval.scoring.aggregate import mean_of
 from eval.scoring.rows import ScoreRow
@@ -100,65 +96,44 @@ def _answer(rows: Sequence[ScoreRow], run: StoredRun) -> MeanScore:
     return mean_score(rows, protocol.primary, protocol)
 
 
-def update_table(group: QualityGroup, categories: bool = True) -> PlainTable:
-    """The figures of every system of a group.
+def updates_page(groups: Sequence[QualityGroup]) -> TablePage:
+    """Return a table of every group: a row of each system over all questions, then one a category."""
+    sections = [
+        Section(group.title, group.key, [update_table(group)], [(one.label, one.run) for one in group.systems])
+        for group in groups
+    ]
+    return TablePage(NAME, "Facts that later ones overrule", LEGEND, sections, _data(groups))
 
-    Args:
-        group: of which runs.
-        categories: whether each category has a row below the system's.
-    """
+
+def update_table(group: QualityGroup) -> Table:
+    """Return the figures of every system of a group."""
     rows = []
     for one in group.systems:
-        lines = update_lines(one.run)
-        for place, line in enumerate(lines if categories else lines[:1]):
-            rows.append([*_cells("" if place else one.label, line), DASH if place else _overruled(one)])
+        for place, line in enumerate(update_lines(one.run)):
+            rows.append([*_cells("" if place else one.label, line), None if place else _overruled(one)])
     metrics = ", ".join(sorted({run_protocol(one.run).primary for one in group.systems}))
-    return PlainTable(f"Updates, {group.title}", _HEADINGS, rows, [f"answer is {metrics}"], left=2)
+    return Table("Updates", columns(_HEADINGS, left=2), rows, [f"answer is {metrics}"])
 
 
-def _cells(label: str, line: UpdateLine) -> list[str]:
-    shares = [figure(share) for share in line.shares.values()]
+def _cells(label: str, line: UpdateLine) -> list[Cell]:
     parts = [f"{figure(part.score)} ({part.questions})" for part in (line.shown, line.unshown)]
-    return [label, line.label, str(line.questions), *shares, figure(line.answer.score), *parts]
+    return [label, line.label, line.questions, *line.shares.values(), line.answer.score, *parts]
 
 
-def _overruled(one: SystemQuality) -> str:
+def _overruled(one: SystemQuality) -> str | None:
     sizes = one.sizes
-    return DASH if sizes is None or sizes.overruled is None else f"{sizes.overruled:,} of {sizes.total:,}"
+    return None if sizes is None or sizes.overruled is None else f"{sizes.overruled:,} of {sizes.total:,}"
 
 
-def render_markdown(groups: Sequence[QualityGroup]) -> str:
-    """Return all groups' tables with the legend and the runs."""
-    parts = ["# Facts that later ones overrule", "", *(f"- {line}" for line in LEGEND), ""]
-    for group in groups:
-        parts += plain_markdown(update_table(group), f"## {markdown(group.title)}")
-        parts += [f"{markdown(one.label)}: {markdown_code(one.run.run_id)}  " for one in group.systems]
-        parts.append("")
-    return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
-
-
-def render_latex(groups: Sequence[QualityGroup]) -> str:
-    """Return one table for each group, one row for each system; the categories stand in the other formats."""
-    return in_one_file([plain_latex(update_table(group, categories=False), f"{NAME}-{group.key}") for group in groups])
-
-
-def render_csv(groups: Sequence[QualityGroup]) -> str:
+def _data(groups: Sequence[QualityGroup]) -> Table:
     """Return one row per run and category; what is not known is empty."""
-    text = io.StringIO()
     answers = ("answer", "answer_newest_shown", "answer_newest_not_shown")
-    columns = (
+    names = (
         "run", "system", "dataset", "backbone", "questions", "n", *UPDATE_METRICS, "metric",
         *(name for part in answers for name in (part, f"n_{part}")), "entries", "entries_overruled",
     )  # fmt: skip
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    for group in groups:
-        for one in group.systems:
-            for line in update_lines(one.run):
-                writer.writerow(
-                    {name: csv_cell(csv_value(value)) for name, value in _csv_row(one, line, answers).items()}
-                )
-    return text.getvalue()
+    systems = (one for group in groups for one in group.systems)
+    return records(names, (_csv_row(one, line, answers) for one in systems for line in update_lines(one.run)))
 
 
 def _csv_row(one: SystemQuality, line: UpdateLine, answers: Sequence[str]) -> dict[str, object]:
@@ -172,6 +147,3 @@ def _csv_row(one: SystemQuality, line: UpdateLine, answers: Sequence[str]) -> di
     if sizes is not None and line.label == "all":
         row |= {"entries": sizes.total, "entries_overruled": sizes.overruled}
     return row
-
-
-FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.commands.commands import explains_errors, start
-from eval.commands.escaping import markdown_row
 from eval.commands.places import RESULTS
+from eval.rendering.csv import render_csv
+from eval.rendering.markdown import blocks as joined
+from eval.rendering.markdown import inline, render_markdown, replace_tables
+from eval.rendering.table import Cell, Column, Span, Table, columns
 from eval.results.figures.figures import GREY, MARKERS, PALETTE, STYLE, escape_texts, load_pyplot, write_figure
 from eval.results.figures.labels import label_points
 from eval.runs.files import write_atomic
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
 SYSTEMS = RESULTS / "scale" / "systems.csv"
 PAGE = ROOT / "docs" / "scale.md"
 FIGURE = RESULTS / "figures" / "scale"
-BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
 #: Milliseconds of its own that a system may take for a turn written, and for a retrieval.
 WRITE_GOAL_MS, READ_GOAL_MS = 5.0, 10.0
 MILLION = 1_000_000
@@ -96,14 +98,12 @@ def read_points(path: Path) -> list[ScalePoint]:
 def keep(path: Path, point: ScalePoint) -> None:
     """Put a measurement into a file, in the order of systems and sizes."""
     known = {other.what: other for other in read_points(path)} | {point.what: point}
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(ScalePoint)], lineterminator="\n")
-    writer.writeheader()
-    for one in sorted(known.values(), key=lambda one: one.what):
-        rounded = {key: round(value, 4) if isinstance(value, float) else value for key, value in asdict(one).items()}
-        writer.writerow(rounded)
+    rows = [
+        [str(round(value, 4)) if isinstance(value, float) else value for value in asdict(one).values()]
+        for one in sorted(known.values(), key=lambda one: one.what)
+    ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, text.getvalue().encode())
+    write_atomic(path, render_csv(Table("", columns(field.name for field in fields(ScalePoint)), rows)).encode())
 
 
 def blocks(points: Sequence[ScalePoint]) -> dict[str, str]:
@@ -126,15 +126,16 @@ def _systems(points: Sequence[ScalePoint]) -> str:
     head += [f"a retrieval, {size:,} (ms)" for size in sizes]
     common = _common_size(points)
     head += [f"the end, {common:,}, a turn (ms)", f"bytes a turn, {common:,}"]
-    lines = [markdown_row(head), markdown_row(["---", "---", *["---:"] * (2 * len(sizes) + 2)])]
+    rows: list[list[Cell]] = []
     for name in names:
         found = [known.get((name, size)) for size in sizes]
         last = known.get((name, common))
-        cells = [f"`{name}`", _unit([point for point in found if point][-1])]
-        cells += [_written(point) for point in found] + [_read(point) for point in found]
-        cells += ["–" if last is None or last.stopped_at else f"{last.end_ms:.2f}", _bytes(last)]
-        lines.append(markdown_row(cells))
-    return "\n".join([_said(points), "", *lines, "", " ".join([_stopped(points), *_not_run(names, sizes, known)])])
+        cells: list[Cell] = [Span(name, "code"), _unit([point for point in found if point][-1])]
+        cells += [*map(_written, found), *map(_read, found)]
+        cells += [None if last is None or last.stopped_at else f"{last.end_ms:.2f}", _bytes(last)]
+        rows.append(cells)
+    shown = render_markdown(Table("", columns(head, left=2), rows), level=0)
+    return joined(_said(points), shown, " ".join([_stopped(points), *_not_run(names, sizes, known)]))
 
 
 def _common_size(points: Sequence[ScalePoint]) -> int:
@@ -154,12 +155,13 @@ def _others(points: Sequence[ScalePoint]) -> str:
     if not points:
         return _said(points)
     head = ["system", "turns", "a turn written (ms)", "a retrieval (ms)", "bytes a turn", "measured on"]
-    lines = [markdown_row(head), markdown_row(["---", *["---:"] * 4, "---"])]
-    for point in sorted(points, key=lambda point: (point.turns, bool(point.stopped_at), point.read_ms)):
-        cells = [f"{point.turns:,}", _written(point), _read(point), _bytes(point), point.date]
-        lines.append(markdown_row([_name(point), *cells]))
+    rows = [
+        [_name(point), f"{point.turns:,}", _written(point), _read(point), _bytes(point), point.date]
+        for point in sorted(points, key=lambda point: (point.turns, bool(point.stopped_at), point.read_ms))
+    ]
     machine = _the_one([point.machine for point in points], "machine")
-    return "\n".join([f"Measured on {machine}, processor time.", "", *lines, "", _stopped(points)])
+    shown = render_markdown(Table("", [*columns(head[:-1]), Column(head[-1], "left")], rows), level=0)
+    return joined(f"Measured on {machine}, processor time.", shown, _stopped(points))
 
 
 def _million(points: Sequence[ScalePoint]) -> str:
@@ -185,10 +187,11 @@ def _names(points: Sequence[ScalePoint]) -> str:
     return "; ".join(f"`{point.system}`{one}{other}" for point, one, other in zip(points, index, texts, strict=True))
 
 
-def _name(point: ScalePoint) -> str:
+def _name(point: ScalePoint) -> tuple[Span | str, ...]:
     """Name the system, with the index and the texts where they are not the usual ones."""
-    index = f"`{point.index}`" if point.index else ""
-    return ", ".join(part for part in (f"`{point.system}`", " on ".join(filter(None, (index, point.texts)))) if part)
+    index: tuple[Span | str, ...] = (", ", Span(point.index, "code")) if point.index else ()
+    texts = f"{' on' if index else ','} {point.texts}" if point.texts else ""
+    return (Span(point.system, "code"), *index, texts)
 
 
 def _said(points: Sequence[ScalePoint]) -> str:
@@ -214,32 +217,27 @@ def _unit(point: ScalePoint) -> str:
     return "a turn" if turns <= 1 else f"{turns} turns"
 
 
-def _bold(ms: float, goal: float) -> str:
-    return f"**{ms:.2f}**" if ms > goal else f"{ms:.2f}"
+def _against_goal(point: ScalePoint, ms: float, goal: float) -> Cell:
+    where = f" at {point.stopped_at:,}" if point.stopped_at else ""
+    return Span(f"{ms:.2f}", "bold" if ms > goal else ""), where
 
 
-def _written(point: ScalePoint | None) -> str:
-    if point is None:
-        return "–"
-    return _bold(point.turn_ms, WRITE_GOAL_MS) + _where(point)
+def _written(point: ScalePoint | None) -> Cell:
+    return None if point is None else _against_goal(point, point.turn_ms, WRITE_GOAL_MS)
 
 
-def _where(point: ScalePoint) -> str:
-    return f" at {point.stopped_at:,}" if point.stopped_at else ""
+def _read(point: ScalePoint | None) -> Cell:
+    return None if point is None or not point.read_ms else _against_goal(point, point.read_ms, READ_GOAL_MS)
 
 
-def _bytes(point: ScalePoint | None) -> str:
-    return "–" if point is None or not point.bytes_a_turn else f"{point.bytes_a_turn:,.0f}"
-
-
-def _read(point: ScalePoint | None) -> str:
-    return "–" if point is None or not point.read_ms else _bold(point.read_ms, READ_GOAL_MS) + _where(point)
+def _bytes(point: ScalePoint | None) -> Cell:
+    return None if point is None or not point.bytes_a_turn else f"{point.bytes_a_turn:,.0f}"
 
 
 def _stopped(points: Sequence[ScalePoint]) -> str:
     """Say by name which systems were stopped, where, and after how long."""
     found = [
-        f"{_name(point)} at {point.stopped_at:,} of {point.turns:,} after {point.limit_s:g} s"
+        f"{inline(_name(point))} at {point.stopped_at:,} of {point.turns:,} after {point.limit_s:g} s"
         for point in sorted(points, key=lambda point: point.what)
         if point.stopped_at
     ]
@@ -252,21 +250,6 @@ def _not_run(names: Sequence[str], sizes: Sequence[int], known: Mapping[tuple[st
     """Say by name which systems were not run at a size that others were."""
     missing = {size: [f"`{name}`" for name in sorted(names) if (name, size) not in known] for size in sizes}
     return [f"Not run with {size:,} turns: {', '.join(lacking)}." for size, lacking in missing.items() if lacking]
-
-
-def with_tables(text: str, points: Sequence[ScalePoint]) -> str:
-    """Return the text of the page with the tables between their markers.
-
-    Raises:
-        ConfigError: a marker is missing, or a table mixes days.
-    """
-    for name, block in blocks(points).items():
-        before, begin, rest = text.partition(BEGIN.format(name))
-        _, end, after = rest.partition(END.format(name))
-        if not begin or not end:
-            raise ConfigError(f"{PAGE}: put the lines {BEGIN.format(name)} and {END.format(name)} where it belongs")
-        text = f"{before}{begin}\n{block}\n{end}{after}"
-    return text
 
 
 def draw(points: Sequence[ScalePoint], out: Path) -> Path:
@@ -327,7 +310,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the tables into docs/scale.md and draw results/figures/scale."""
     argparse.ArgumentParser(prog="python -m eval.results.figures.scale", description=main.__doc__).parse_args(arguments)
     points = read_points(SYSTEMS)
-    write_atomic(PAGE, with_tables(PAGE.read_text(encoding="utf-8"), points).encode())
+    write_atomic(PAGE, replace_tables(PAGE, blocks(points)).encode())
     draw(points, FIGURE)
     return 0
 

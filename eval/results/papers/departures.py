@@ -3,7 +3,7 @@
 :mod:`memsys.departures` says what a departure is and where a system keeps its list.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,8 @@ from typing import Any
 
 from eval.config.choices import MEMORY, presets
 from eval.config.presets import CONF, preset_names
+from eval.rendering.markdown import page, render_markdown
+from eval.rendering.table import Span, Table, columns
 from eval.results.tables.variants import default_settings
 from memsys.counting import repeated
 from memsys.departures import ALL, Departure, read_departures, system_of
@@ -136,25 +138,33 @@ def _preset_names(memory: Mapping[str, Any]) -> tuple[str, ...]:
     return (name, name.removesuffix(f"_{host['name']}")) if isinstance(host, Mapping) else (name,)
 
 
-def render_departures(systems: Sequence[SystemDepartures]) -> str:
+def departures_page(systems: Sequence[SystemDepartures]) -> str:
     """Return all departures as Markdown: how many each system has, then each with its place and reason."""
     count = sum(len(system.departures) for system in systems)
-    parts = [
+    return page(
         "# Departures from papers and released code",
-        "",
         f"{count} departures of {len(systems)} memory systems, the most consequential first. Written by `make tables` "
         "from each system's `departures.yaml`; a run's `run.json` names those that apply to it.",
-        "",
-        "| system | departures | restored by a setting |",
-        "| --- | ---: | ---: |",
+        render_markdown(_counts(systems), level=0),
+        *(part for system in systems for part in _system(system)),
+    )
+
+
+def _counts(systems: Sequence[SystemDepartures]) -> Table:
+    rows = [
+        (
+            Span(system.system, link=f"#{system.system}"),
+            len(system.departures),
+            sum(departure.option is not None for departure in system.departures),
+        )
+        for system in systems
     ]
-    for system in systems:
-        restored = sum(departure.option is not None for departure in system.departures)
-        parts.append(f"| [{system.system}](#{system.system}) | {len(system.departures)} | {restored} |")
-    for system in systems:
-        parts += ["", f"## {system.system}", "", f"Presets: {', '.join(system.presets)}", ""]
-        parts += [line for departure in system.departures for line in _lines(departure)]
-    return "\n".join(parts) + "\n"
+    return Table("", columns(("system", "departures", "restored by a setting")), rows)
+
+
+def _system(system: SystemDepartures) -> Iterator[str]:
+    yield from (f"## {system.system}", f"Presets: {', '.join(system.presets)}")
+    yield "\n".join(line for departure in system.departures for line in _lines(departure))
 
 
 def _lines(departure: Departure) -> list[str]:

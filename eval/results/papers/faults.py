@@ -1,22 +1,24 @@
 """Printed numbers that do not follow from other printed numbers, as a readable table."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from eval.commands.escaping import markdown_cell, markdown_row
+from eval.rendering.markdown import page, render_markdown
+from eval.rendering.table import Column, Table
 from eval.results.papers.arithmetic import Recomputed, repetitions
 from eval.results.papers.claims import recompute_claims
 from eval.results.papers.discover import checks_of
 from eval.results.papers.printed import PRINTED, TEXT, PrintedNumber, load_printed, papers
 
 HEADINGS = ("paper", "table", "data set", "backbone", "row", "column", "printed", "recomputed", "difference", "from")
+_FIGURES = ("table", "printed", "recomputed", "difference")
+_COLUMNS = [Column(heading, "right" if heading in _FIGURES else "left") for heading in HEADINGS]
 _INTRODUCTION = """\
 # Averages that do not follow
 
 Every average, sum, share and ratio that the papers print, and what their text says of their tables, recomputed from
 the printed parts. A number is listed when rounding of it and of its parts cannot explain the difference. Written by
-`python -m eval.tables`; nothing here was measured.
-"""
+`python -m eval.tables`; nothing here was measured."""
 _TITLES = {
     "averages": "Averages",
     "totals": "Sums, shares and ratios",
@@ -65,16 +67,13 @@ def fault_lines(entries: Iterable[Recomputed]) -> list[tuple[str, ...]]:
     ]
 
 
-def render_faults(found: Mapping[str, Sequence[Recomputed]]) -> str:
-    """Return the table as Markdown."""
-    parts = [_INTRODUCTION]
-    for kind, title in _TITLES.items():
-        lines = fault_lines(found[kind])
-        count = len(found[kind])
-        checked = f"{len(lines)} found." if kind == "repetitions" else f"{len(lines)} of {count} recomputed."
-        parts += [f"## {title}", "", checked, ""]
-        if lines:
-            align = ("---", "---:", "---", "---", "---", "---", "---:", "---:", "---:", "---")
-            parts += [markdown_row([markdown_cell(text) for text in line]) for line in (HEADINGS, align, *lines)]
-            parts.append("")
-    return "\n".join(parts).rstrip() + "\n"
+def faults_page(found: Mapping[str, Sequence[Recomputed]]) -> str:
+    """Return the page: a table for each kind that has faults."""
+    return page(_INTRODUCTION, *(part for kind, title in _TITLES.items() for part in _kind(title, kind, found[kind])))
+
+
+def _kind(title: str, kind: str, entries: Sequence[Recomputed]) -> Iterator[str]:
+    lines = fault_lines(entries)
+    yield f"## {title}"
+    yield f"{len(lines)} found." if kind == "repetitions" else f"{len(lines)} of {len(entries)} recomputed."
+    yield render_markdown(Table("", _COLUMNS, lines), level=0) if lines else ""

@@ -7,9 +7,10 @@ is extrapolated to the printed work.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from eval.commands.escaping import markdown_cell, markdown_row
 from eval.config.answer_prompts import prompts_of
 from eval.config.choices import MEMORY
+from eval.rendering.markdown import bullets, page, render_markdown
+from eval.rendering.table import DASH, Cell, Column, Table, figure, texts
 from eval.results.tables.costs import (
     Cost,
     CostRegistry,
@@ -20,17 +21,25 @@ from eval.results.tables.costs import (
     printed_cost,
     read_totals,
 )
-from eval.results.tables.plain import DASH, figure
+from eval.results.tables.page import WRITTEN
 from eval.results.tables.stored import StoredRun, engines_are_here
 from eval.results.tables.variants import changed_settings, default_settings
 from eval.scoring.remarks import remarks
 
-_HEADS = (
-    "from", "system or preset", "settings", "backbone", "work done", "calls", "calls per turn", "write tokens per turn",
-    "read tokens per question", "all tokens per question", "all tokens, thousands", "write hours", "read hours",
-    "hours", "machine", "remarks",
+_COLUMNS = (
+    *texts(("from", "system or preset", "settings", "backbone", "work done")),
+    Column("calls", digits=0),
+    Column("calls per turn", digits=2),
+    *(
+        Column(heading, digits=0)
+        for heading in (
+            "write tokens per turn", "read tokens per question", "all tokens per question", "all tokens, thousands",
+        )
+    ),
+    *map(Column, ("write hours", "read hours", "hours")),
+    Column("machine", "left"),
+    Column("remarks", "left"),
 )  # fmt: skip
-_WORDS = frozenset({"from", "system or preset", "settings", "backbone", "work done", "machine", "remarks"})
 _NOT_PRINTED = "not printed"
 #: End of the name of a preset whose replies and context are bounded for small backbones.
 _SMALL = "_small"
@@ -39,47 +48,45 @@ _NAMED = 3
 _INTRODUCTION = (
     "Calls, tokens and hours that others print, and those of our runs. Each line is a configuration of its own, with "
     "the settings, the backbone and the data that it was taken with: a line of ours stands below the printed ones of "
-    "its method, but is not the same work, and none of its figures is extrapolated to it.",
-    "",
-    "- calls: of construction, ours without further attempts after malformed replies. They can be compared per turn "
+    "its method, but is not the same work, and none of its figures is extrapolated to it."
+)
+_TERMS = (
+    "calls: of construction, ours without further attempts after malformed replies. They can be compared per turn "
     "where the settings are alike; tokens depend on the length of the backbone's replies and of the prompts, too.",
-    "- settings of ours: in what they differ from the full form of the method, which is named; small form: replies and "
+    "settings of ours: in what they differ from the full form of the method, which is named; small form: replies and "
     "context bounded for a backbone under a billion parameters.",
-    "- all tokens per question: of construction and answers, divided by the questions asked; it falls with the number "
+    "all tokens per question: of construction and answers, divided by the questions asked; it falls with the number "
     "of questions asked of a conversation.",
-    "- hours: as printed; ours are the service times of all calls added up, although several ran at a time, without "
+    "hours: as printed; ours are the service times of all calls added up, although several ran at a time, without "
     "embedding and search (answers that were timed one at a time: with them). Hours say more of the machine than of "
     f"the method. {DASH}: not printed, or not known, for which ours give the reason.",
-    "",
 )
 
 
-def render_costs(registry: CostRegistry, runs: Sequence[StoredRun]) -> str:
-    """The page: a table for each printed work, and the sources."""
+def cost_page(registry: CostRegistry, runs: Sequence[StoredRun]) -> str:
+    """Return the page: a table for each printed work, and the sources."""
     published = [run for run in runs if not run.of_sample]
-    lines = ["# Printed costs", "", *_INTRODUCTION]
-    for name, work in registry.works.items():
-        rows = [row for row in registry.rows if row.work == name]
-        lines += [_heading(work), "", markdown_row(_HEADS)]
-        lines.append(markdown_row(["---" if head in _WORDS else "---:" for head in _HEADS]))
-        for cells in _lines(registry, rows, work, published):
-            lines.append(markdown_row([markdown_cell(cell) for cell in cells]))
-        lines.append("")
-    lines += ["Sources:", ""]
-    for source in registry.sources.values():
-        at = f", commit {source.commit[:12]}" if source.commit else ""
-        lines.append(f"- {markdown_cell(source.title)} {source.url}{at}")
-    return "\n".join([*lines, "", "Written by `python -m eval.tables`.", ""])
+    tables = (render_markdown(_table(registry, name, work, published)) for name, work in registry.works.items())
+    sources = bullets(
+        f"{source.title} {source.url}{f', commit {source.commit[:12]}' if source.commit else ''}"
+        for source in registry.sources.values()
+    )
+    return page("# Printed costs", _INTRODUCTION, bullets(_TERMS), *tables, "Sources:", sources, WRITTEN)
+
+
+def _table(registry: CostRegistry, name: str, work: CostWork, runs: Sequence[StoredRun]) -> Table:
+    rows = [row for row in registry.rows if row.work == name]
+    return Table(_heading(work), _COLUMNS, list(_lines(registry, rows, work, runs)))
 
 
 def _heading(work: CostWork) -> str:
     turns = "" if work.turns is None else f"{work.turns:,} turns, "
-    return f"## {work.title}: {turns}{work.questions:,} questions"
+    return f"{work.title}: {turns}{work.questions:,} questions"
 
 
 def _lines(
     registry: CostRegistry, rows: Sequence[PrintedCost], work: CostWork, runs: Sequence[StoredRun]
-) -> Iterator[list[str]]:
+) -> Iterator[list[Cell]]:
     """By method: its printed rows, then our runs; rows of systems that are not here come last."""
     for method, names in registry.methods.items():
         printed = [row for row in rows if row.method == method]
@@ -93,7 +100,7 @@ def _lines(
     yield from (_printed_line(row, work, f"none of ours: {row.why}") for row in rows if row.method is None)
 
 
-def _printed_line(row: PrintedCost, work: CostWork, remark: str) -> list[str]:
+def _printed_line(row: PrintedCost, work: CostWork, remark: str) -> list[Cell]:
     return [
         "printed",
         row.system,
@@ -106,7 +113,7 @@ def _printed_line(row: PrintedCost, work: CostWork, remark: str) -> list[str]:
     ]
 
 
-def _measured_line(run: StoredRun, full_form: str, work: CostWork, cost: Cost) -> list[str]:
+def _measured_line(run: StoredRun, full_form: str, work: CostWork, cost: Cost) -> list[Cell]:
     return [
         "ours",
         run.memory,
@@ -119,15 +126,15 @@ def _measured_line(run: StoredRun, full_form: str, work: CostWork, cost: Cost) -
     ]
 
 
-def _figures(cost: Cost) -> list[str]:
+def _figures(cost: Cost) -> list[float | None]:
     return [
-        figure(cost.calls, 0),
-        figure(_per(cost.calls, cost.turns), 2),
-        figure(_per(cost.write_tokens, cost.turns), 0),
-        figure(_per(cost.read_tokens, cost.questions), 0),
-        figure(_per(cost.all_tokens, cost.questions), 0),
-        figure(_per(cost.all_tokens, 1000), 0),
-        *(figure(hours) for hours in (cost.write_hours, cost.read_hours, cost.hours)),
+        _per(cost.calls, 1),
+        _per(cost.calls, cost.turns),
+        _per(cost.write_tokens, cost.turns),
+        _per(cost.read_tokens, cost.questions),
+        _per(cost.all_tokens, cost.questions),
+        _per(cost.all_tokens, 1000),
+        *(cost.write_hours, cost.read_hours, cost.hours),
     ]
 
 

@@ -29,19 +29,19 @@ class TableLine:
 
 
 @dataclass(frozen=True, slots=True)
-class TablePage:
+class TableLayout:
     """A table as it is written: headings, and the lines of each block."""
 
     headings: tuple[str, ...]
     blocks: tuple[tuple[str, tuple[TableLine, ...]], ...]
 
 
-def lay_out(table: Table) -> TablePage:
+def lay_out(table: Table) -> TableLayout:
     """Arrange a table as its paper does."""
     if table.spec.transpose:
         return _transposed(table)
     headings = tuple(column.heading for column in table.columns)
-    return TablePage(
+    return TableLayout(
         headings,
         tuple(
             (block.label, tuple(TableLine(row.label, headings, row.cells) for row in block.rows))
@@ -50,9 +50,11 @@ def lay_out(table: Table) -> TablePage:
     )
 
 
-def _transposed(table: Table) -> TablePage:
+def _transposed(table: Table) -> TableLayout:
     headings = tuple(dict.fromkeys(row.label for block in table.blocks for row in block.rows))
-    return TablePage(headings, tuple((block.label, _metrics(block, table.columns, headings)) for block in table.blocks))
+    return TableLayout(
+        headings, tuple((block.label, _metrics(block, table.columns, headings)) for block in table.blocks)
+    )
 
 
 def _metrics(block: TableBlock, columns: Sequence[TableColumn], headings: tuple[str, ...]) -> tuple[TableLine, ...]:
@@ -64,19 +66,3 @@ def _metrics(block: TableBlock, columns: Sequence[TableColumn], headings: tuple[
         for i, column in enumerate(columns)
     ]
     return tuple(line for line in lines if line.printed or line.measured)
-
-
-def heading_groups(headings: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """Split headings such as ``Multi-hop F1`` and ``Multi-hop BLEU`` into a group and what stands under it.
-
-    Returns:
-        Pairs of a group's name and its headings; a heading that shares its words with no neighbour has no group.
-    """
-    groups: list[tuple[str, list[str]]] = []
-    for heading in headings:
-        head, _, tail = heading.rpartition(" ")
-        if groups and head and groups[-1][0] == head:
-            groups[-1][1].append(tail)
-        else:
-            groups.append((head, [tail]))
-    return [(head, tuple(tails)) if len(tails) > 1 else ("", (f"{head} {tails[0]}".strip(),)) for head, tails in groups]

@@ -1,18 +1,15 @@
 """What the runs say about each method: its own counts beside what its paper states, and malformed replies by role."""
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from eval.commands.escaping import csv_cell, markdown, markdown_code
+from eval.rendering.table import DASH, Table, columns, records
 from eval.results.compare.rows import labels
 from eval.results.papers.expectations import ExpectedValue, MethodCount, method_counts
 from eval.results.tables.method_values import dataset_key, fit, measured
-from eval.results.tables.plain import DASH, PlainTable, plain_markdown
-from eval.results.tables.plain_latex import in_one_file, plain_latex
+from eval.results.tables.page import Section, TablePage
 from eval.results.tables.stored import StoredRun
 from memsys.departures import module_of
 
@@ -167,58 +164,51 @@ def calls_of_roles(run: StoredRun) -> dict[tuple[str, str], Mapping[str, Any]]:
     }
 
 
-def method_table(group: MethodGroup) -> PlainTable:
-    """The counts of one group, a column for each run."""
+def methods_page(runs: Sequence[StoredRun]) -> TablePage:
+    """Return the counts of every system on every data set, a column for each run."""
+    groups = method_groups(runs)
+    sections = [
+        Section(
+            f"{group.system} on {group.dataset}",
+            f"{group.system}-{group.dataset}",
+            [method_table(group)],
+            list(zip(group.names, group.runs, strict=True)),
+        )
+        for group in groups
+    ]
+    return TablePage(NAME, "What the runs say about each method", LEGEND, sections, _data(groups))
+
+
+def method_table(group: MethodGroup) -> Table:
+    """Return the counts of one group, a column for each run."""
     rows = [
-        [line.what, *line.texts, line.expected.value if line.expected else DASH, line.note(group.names)]
+        [line.what, *line.texts, line.expected.value if line.expected else None, line.note(group.names)]
         for line in group.lines
     ]
-    return PlainTable(f"{group.system} on {group.dataset}", ("count", *group.names, "expected", "note"), rows)
+    return Table("Counts", columns(("count", *group.names, "expected", "note")), rows)
 
 
-def render_markdown(groups: Sequence[MethodGroup]) -> str:
-    """Return all groups' tables with the legend and the runs."""
-    parts = ["# What the runs say about each method", "", *(f"- {line}" for line in LEGEND), ""]
-    for group in groups:
-        table = method_table(group)
-        parts += plain_markdown(table, f"## {markdown(table.title)}")
-        runs = zip(group.names, group.runs, strict=True)
-        parts += [f"{markdown(name)}: {markdown_code(run.run_id)}  " for name, run in runs]
-        parts.append("")
-    return "\n".join([*parts, "Written by `python -m eval.tables`.", ""])
-
-
-def render_latex(groups: Sequence[MethodGroup]) -> str:
-    """Return one table for each group, with the legend below the first."""
-    tables = [method_table(group) for group in groups]
-    return in_one_file(
-        [
-            plain_latex(replace(table, notes=() if place else LEGEND), f"{NAME}-{group.system}-{group.dataset}")
-            for place, (table, group) in enumerate(zip(tables, groups, strict=True))
-        ]
-    )
-
-
-def render_csv(groups: Sequence[MethodGroup]) -> str:
+def _data(groups: Sequence[MethodGroup]) -> Table:
     """Return one row for each run and count; what is not known is empty."""
-    text = io.StringIO()
-    columns = ("system", "dataset", "backbone", "run", "statistic", "what", "measured", "expected", "source", "fits")
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    for group in groups:
-        for line in group.lines:
-            for run, value, fits in zip(group.runs, line.values, line.fits or (None,) * len(line.values), strict=True):
-                row = {"system": group.system, "dataset": group.dataset, "backbone": run.backbone, "run": run.run_id}
-                row |= {"statistic": line.statistic, "what": line.what, **_stated(line.expected, fits)}
-                row["measured"] = "" if value is None else f"{value:.6g}"
-                writer.writerow({name: csv_cell(cell) for name, cell in row.items()})
-    return text.getvalue()
+    names = ("system", "dataset", "backbone", "run", "statistic", "what", "measured", "expected", "source", "fits")
+    return records(names, (row for group in groups for line in group.lines for row in _csv_rows(group, line)))
+
+
+def _csv_rows(group: MethodGroup, line: CountLine) -> Iterator[dict[str, object]]:
+    for run, value, fits in zip(group.runs, line.values, line.fits or (None,) * len(line.values), strict=True):
+        yield {
+            "system": group.system,
+            "dataset": group.dataset,
+            "backbone": run.backbone,
+            "run": run.run_id,
+            "statistic": line.statistic,
+            "what": line.what,
+            "measured": "" if value is None else f"{value:.6g}",
+            **_stated(line.expected, fits),
+        }
 
 
 def _stated(expected: ExpectedValue | None, fits: bool | None) -> dict[str, str]:
     if expected is None:
         return {}
     return {"expected": expected.value, "source": expected.source, "fits": {None: "", True: "yes", False: "no"}[fits]}
-
-
-FORMATS = {"md": render_markdown, "csv": render_csv, "tex": render_latex}

@@ -3,11 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from eval.commands.escaping import markdown_cell, markdown_row
+from eval.rendering.markdown import page, render_markdown
+from eval.rendering.table import Cell, Span, Table, columns, texts
 from eval.results.papers.printed import PrintedNumber, load_printed
 from eval.results.papers.superiority import ValueOf, check_claim, check_marks, load_superiority
 from eval.results.tables.measure import Measured
-from eval.results.tables.model import VERDICTS, Table
+from eval.results.tables.model import VERDICTS
+from eval.results.tables.model import Table as PaperTable
+from eval.results.tables.page import WRITTEN
 
 INDEX, CLAIMS = "index.md", "claims.md"
 #: Verdicts that a measured cell can have.
@@ -16,40 +19,32 @@ _SOURCE_HEADINGS = ("paper", "measured from", *_VERDICTS_OF_MEASURED)
 _HEADINGS = ("printed", "measured", *VERDICTS)
 
 
-def render_index(papers: Mapping[str, Sequence[Table]]) -> str:
+def index_page(papers: Mapping[str, Sequence[PaperTable]]) -> str:
     """Return the index: counts of printed cells by verdict, for each paper and each table."""
-    heads = ("paper", "table", *_HEADINGS)
-    rows, totals = [], []
+    rows: list[list[Cell]] = []
+    totals: list[list[Cell]] = []
     for tables in papers.values():
         label = tables[0].paper.label
         counts = [_counts(table) for table in tables]
-        totals.append((label, "all", *_figures(sum(counts, Counter()))))
+        totals.append([label, "all", *_figures(sum(counts, Counter()))])
         for table, count in zip(tables, counts, strict=True):
-            name = f"{table.paper.paper}_table{table.number:02d}.md"
-            rows.append((label, f"[{table.number} {table.spec.title}]({name})", *_figures(count)))
-    return "\n".join(
-        [
-            "# The papers' tables",
-            "",
-            "Printed cells and what is known of each. Measured: a run stands in the cell. The verdict asks whether the "
-            "printed number reproduces on the same questions (equivalence within a margin); the rule stands below "
-            f"every table. What the papers claim of their tables: [{CLAIMS}]({CLAIMS}). How far the intervals can be "
-            "trusted, and what a design detects: [coverage](../audit/coverage.md), [design](../audit/design.md).",
-            "",
-            *_table(heads, [*totals, *rows], 2),
-            "",
-            "## What the measured cells rest on",
-            "",
-            *_table(_SOURCE_HEADINGS, _sources(papers), 2),
-            "",
-            "Written by `python -m eval.tables`.",
-            "",
-        ]
+            file = f"{table.paper.paper}_table{table.number:02d}.md"
+            rows.append([label, Span(f"{table.number} {table.spec.title}", link=file), *_figures(count)])
+    heads = columns(("paper", "table", *_HEADINGS), left=2)
+    return page(
+        "# The papers' tables",
+        "Printed cells and what is known of each. Measured: a run stands in the cell. The verdict asks whether the "
+        "printed number reproduces on the same questions (equivalence within a margin); the rule stands below "
+        f"every table. What the papers claim of their tables: [{CLAIMS}]({CLAIMS}). How far the intervals can be "
+        "trusted, and what a design detects: [coverage](../audit/coverage.md), [design](../audit/design.md).",
+        render_markdown(Table("", heads, [*totals, *rows]), level=0),
+        render_markdown(_sources(papers)),
+        WRITTEN,
     )
 
 
-def _sources(papers: Mapping[str, Sequence[Table]]) -> list[tuple[str, ...]]:
-    """Printed cells with a measured value: by paper, where the value comes from, and verdict."""
+def _sources(papers: Mapping[str, Sequence[PaperTable]]) -> Table:
+    """Return the printed cells with a measured value: by paper, where the value comes from, and verdict."""
     found: Counter[tuple[str, str, str]] = Counter()
     for tables in papers.values():
         for table in tables:
@@ -57,10 +52,10 @@ def _sources(papers: Mapping[str, Sequence[Table]]) -> list[tuple[str, ...]]:
                 if cell.printed is not None and cell.measured is not None:
                     found[table.paper.label, _source(cell.measured), str(cell.verdict)] += 1
     groups = sorted({(paper, source) for paper, source, _ in found})
-    return [
-        (paper, source, *(str(found[paper, source, verdict]) for verdict in _VERDICTS_OF_MEASURED))
-        for paper, source in groups
+    rows: list[tuple[Cell, ...]] = [
+        (paper, source, *(found[paper, source, one] for one in _VERDICTS_OF_MEASURED)) for paper, source in groups
     ]
+    return Table("What the measured cells rest on", columns(_SOURCE_HEADINGS, left=2), rows)
 
 
 def _source(measured: Measured) -> str:
@@ -69,7 +64,7 @@ def _source(measured: Measured) -> str:
     return measured.repeats_exactly or "runs with a model"
 
 
-def _counts(table: Table) -> Counter[str]:
+def _counts(table: PaperTable) -> Counter[str]:
     found: Counter[str] = Counter()
     for _, _, _, cell in table.cells:
         if cell.printed is not None:
@@ -79,11 +74,11 @@ def _counts(table: Table) -> Counter[str]:
     return found
 
 
-def _figures(counts: Mapping[str, int]) -> tuple[str, ...]:
-    return tuple(str(counts.get(heading, 0)) for heading in _HEADINGS)
+def _figures(counts: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(counts.get(heading, 0) for heading in _HEADINGS)
 
 
-def render_claims(papers: Mapping[str, Sequence[Table]]) -> str:
+def claims_page(papers: Mapping[str, Sequence[PaperTable]]) -> str:
     """Return the page of claims, checked against the printed tables and against what was measured."""
     measured = {paper: _measured_values(tables) for paper, tables in papers.items()}
     rows = []
@@ -99,27 +94,17 @@ def render_claims(papers: Mapping[str, Sequence[Table]]) -> str:
         for number, reason in check_marks(load_printed(paper))
     ]
     mark_heads = ("paper", "table", "backbone", "row", "column", "printed", "mark")
-    return "\n".join(
-        [
-            "# Claims of the papers",
-            "",
-            "What text and marks claim of the tables (`results/printed/claims.yaml`), checked against the printed "
-            "cells and against comparable measured ones; cannot say: a cell of the claim has no comparable "
-            "measurement.",
-            "",
-            *_table(heads, rows, len(heads)),
-            "",
-            "## Bold that is not best, underlines that are not second best",
-            "",
-            *_table(mark_heads, marks, len(mark_heads)),
-            "",
-            "Written by `python -m eval.tables`.",
-            "",
-        ]
+    return page(
+        "# Claims of the papers",
+        "What text and marks claim of the tables (`results/printed/claims.yaml`), checked against the printed cells "
+        "and against comparable measured ones; cannot say: a cell of the claim has no comparable measurement.",
+        render_markdown(Table("", texts(heads), rows), level=0),
+        render_markdown(Table("Bold that is not best, underlines that are not second best", texts(mark_heads), marks)),
+        WRITTEN,
     )
 
 
-def _measured_values(tables: Sequence[Table]) -> dict[PrintedNumber, float]:
+def _measured_values(tables: Sequence[PaperTable]) -> dict[PrintedNumber, float]:
     return {
         cell.printed: cell.measured.value
         for table in tables
@@ -130,9 +115,3 @@ def _measured_values(tables: Sequence[Table]) -> dict[PrintedNumber, float]:
 
 def _value_of(measured: Mapping[str, Mapping[PrintedNumber, float]], paper: str) -> ValueOf:
     return measured.get(paper, {}).get
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    align = ["---" if number < left else "---:" for number in range(len(heads))]
-    cells = [[cell if "](" in cell else markdown_cell(cell) for cell in row] for row in rows]
-    return [markdown_row(heads), markdown_row(align), *(markdown_row(row) for row in cells)]

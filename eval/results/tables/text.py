@@ -1,13 +1,15 @@
 """The words and figures of a table, the same for every format. Rounding happens here and nowhere before."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from eval.metrics.registry import METRICS
+from eval.rendering.table import Table, columns
 from eval.results.tables.layout import TableLine
 from eval.results.tables.measure import Measured
-from eval.results.tables.model import Table, TableCell
+from eval.results.tables.model import Table as PaperTable
+from eval.results.tables.model import TableCell
 from eval.results.tables.pairs import Pair
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 
@@ -176,7 +178,7 @@ def _shared(parts: Sequence[str]) -> list[str]:
     return [*texts] if len(texts) == 1 and len(parts) > 1 else list(parts)
 
 
-def definitions(table: Table) -> list[str]:
+def definitions(table: PaperTable) -> list[str]:
     """What each column shows, by the metric's name in ``scores.jsonl`` and its source; nothing of unmeasured tables."""
     shown: dict[str, list[str]] = {}
     for column in table.columns if table.spec.measured else ():
@@ -187,7 +189,7 @@ def definitions(table: Table) -> list[str]:
     ]
 
 
-def remarks(table: Table) -> list[str]:
+def remarks(table: PaperTable) -> list[str]:
     """Known faults of the printed numbers; cells that share one are listed together."""
     shared: dict[str, list[tuple[str, str]]] = {}
     for block, row, column, cell in table.cells:
@@ -201,6 +203,12 @@ def _places(cells: Sequence[tuple[str, str]]) -> str:
     if len(cells) <= _NAMED:
         return "; ".join(place for place, _ in cells)
     return f"{len(cells)} cells of {', '.join(dict.fromkeys(column for _, column in cells))}"
+
+
+def pair_table(pairs: Sequence[Pair], notes: Sequence[str] = PAIR_LEGEND) -> Table:
+    """Return paired tests, one a row."""
+    shown = [replace(column, together=column.heading == "95 %") for column in columns(PAIR_HEADINGS, left=3)]
+    return Table("Paired tests", shown, list(map(pair_cells, pairs)), notes)
 
 
 def pair_cells(pair: Pair) -> tuple[str, ...]:
@@ -237,16 +245,16 @@ def p_text(p_value: float) -> str:
     return "<0.001" if p_value < 0.001 else str(Decimal(repr(float(p_value))).quantize(Decimal("0.001")))
 
 
-def run_ids(table: Table) -> list[str]:
+def run_ids(table: PaperTable) -> list[str]:
     """Runs behind the measured values, sorted."""
     return sorted({run for _, _, _, cell in table.cells if cell.measured for run in cell.measured.runs})
 
 
-def dataset_labels(table: Table) -> dict[str, str]:
+def dataset_labels(table: PaperTable) -> dict[str, str]:
     """Labels of the data sets by name."""
     return {name: dataset.label for name, dataset in table.paper.datasets.items()}
 
 
-def title(table: Table) -> str:
+def title(table: PaperTable) -> str:
     """Heading of a table."""
     return f"{table.paper.label} Table {table.number}: {table.spec.title}"

@@ -1,0 +1,23 @@
+"""The tables that are no paper's: every subject has a page."""
+
+from collections.abc import Sequence
+
+from eval.results.compare.roles import roles_page
+from eval.results.evidence.report import quality_groups, quality_page
+from eval.results.evidence.systems import systems_page
+from eval.results.evidence.updates import update_groups, updates_page
+from eval.results.tables.methods import methods_page
+from eval.results.tables.page import TablePage
+from eval.results.tables.stored import StoredRun
+
+
+def own_pages(runs: Sequence[StoredRun]) -> list[TablePage]:
+    """Return our own tables of runs."""
+    quality = quality_groups(runs)
+    return [
+        systems_page(quality),
+        quality_page(quality),
+        methods_page(runs),
+        roles_page(runs),
+        updates_page(update_groups(quality)),
+    ]
