@@ -50,7 +50,7 @@ def write_page(
     judges = [asdict(one) for one in stored_figures(out / "judge_presets.csv")]
     everything = {**tables, "judge_presets": judges}
     write_atomic(out / "audit.md", page(everything, config, runs, repositories).encode())
-    write_atomic(out / "leaderboard.tex", render_latex(leaderboard(tables["leaderboard"], config)).encode())
+    write_atomic(out / "leaderboard.tex", render_latex(short_leaderboard(tables["leaderboard"], config)).encode())
     _figures(tables, config, out)
 
 
@@ -67,7 +67,7 @@ _LATEX = {
 }  # fmt: skip
 
 
-def leaderboard(rows: Sequence[Row], config: AuditConfig) -> Table:
+def short_leaderboard(rows: Sequence[Row], config: AuditConfig) -> Table:
     """Return the leaderboard of LoCoMo for LaTeX.
 
     F1 is the leading definition; min and max are those of the seven.

@@ -12,7 +12,7 @@ from eval.commands.escaping import latex
 from eval.rendering.table import Cell, Column, Span, Table, spans, text_of
 
 #: Characters of a line, and of the gap between two columns; figures and small letters are about as wide as half an em.
-_LINE, _GAP = 92, 2
+_LINE, _GAP = 100, 1.5
 #: A column of longer texts is set in several lines of so many characters.
 _TEXT = 26
 #: A longer heading is set in several lines.

@@ -49,7 +49,7 @@ def section(heading: str, entries: Iterable[str | Span]) -> str:
     return blocks(f"## {heading}", listed) if listed else ""
 
 
-def replace_tables(path: Path, tables: Mapping[str, str], text: str | None = None) -> str:
+def replace_tables(path: Path, tables: Mapping[str, str]) -> str:
     """Return a document with tables that are made anew between their markers.
 
     A table lies between the lines ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``.
@@ -57,12 +57,11 @@ def replace_tables(path: Path, tables: Mapping[str, str], text: str | None = Non
     Args:
         path: of the document.
         tables: name -> what stands between its markers.
-        text: of the document; ``None``: as the file has it.
 
     Raises:
         ConfigError: the markers of a table are missing, or the second comes first.
     """
-    text = path.read_text(encoding="utf-8") if text is None else text
+    text = path.read_text(encoding="utf-8")
     for name, table in tables.items():
         before, begin, rest = text.partition(_BEGIN.format(name))
         _, end, after = rest.partition(_END.format(name))

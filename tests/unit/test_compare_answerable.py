@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.results.compare.formats import render_csv, render_latex, render_markdown
+from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import Report, make_report
 from eval.results.compare.terminal import show
 from eval.results.tables.pairs import Pair
@@ -78,19 +78,19 @@ def test_the_tests_stand_in_every_format(tmp_path: Path, capsys: pytest.CaptureF
     shown = capsys.readouterr().out
     assert "amem    F1 answerable     80  -20.0" in shown
     assert note in " ".join(shown.split())
-    text = render_markdown(report)
-    assert "| amem | rag | F1 answerable | 80 | -20.0 | [-20.0, -20.0] | 0.002 |" in text
+    text = comparison_files(report)["compare.md"]
+    assert "| amem | F1 answerable | 80 | -20.0 | [-20.0, -20.0] | 0.002 |" in text
     assert note in text
-    rows = {row["system"]: row for row in csv.DictReader(StringIO(render_csv(report)))}
+    rows = {row["system"]: row for row in csv.DictReader(StringIO(comparison_files(report)["compare.csv"]))}
     assert rows["amem"]["against"] == "rag"
     assert rows["amem"]["F1 difference"] == "4.0000"
     assert rows["amem"]["F1 answerable difference"] == "-20.0000"
     assert float(rows["amem"]["F1 answerable p (Holm)"]) == pytest.approx(2 / 1024, abs=1e-4)
     assert rows["amem"]["F1 answerable n tested"] == "80"
     assert rows["rag"]["against"] == rows["rag"]["F1 difference"] == ""
-    latex = render_latex(report)
+    latex = comparison_files(report)["compare.tex"]
     assert r"\caption{Paired tests against rag.}" in latex
-    assert "amem & F1 answerable & 80 & -20.0 & {[}-20.0, -20.0] & 0.002" in latex
+    assert "amem & F1 answerable & 80 & $-$20.0 & {[}$-$20.0, $-$20.0] & 0.002" in latex
     assert note in latex
 
 

@@ -12,10 +12,11 @@ import pytest
 
 from eval.commands.safe_console import SafeConsole
 from eval.commands.terminal import console
-from eval.commands.terminal_tables import Column, folded, show_folded
+from eval.rendering.table import Column, table_of
+from eval.rendering.terminal import show as show_table
 from eval.results.compare import terminal as compare_terminal
 from eval.results.compare.conclusion import conclusion
-from eval.results.compare.formats import render_csv, render_markdown
+from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import Report, cell, make_report
 from eval.results.compare.report import compare
 from eval.results.tables.stored import Skipped, StoredRun, read_run
@@ -49,7 +50,7 @@ def test_a_named_baseline_is_taken(tmp_path: Path) -> None:
     assert make_report(runs, CLAG, runs[1].run_id.rpartition("-")[2]).baseline == "amem"
     report = make_report(runs, CLAG, "clag")
     assert {pair.baseline for pair in report.pairs} == {"clag"}
-    assert "Baseline: clag" in render_markdown(report)
+    assert "## Paired tests against clag" in comparison_files(report)["compare.md"]
 
 
 def test_an_unknown_baseline_is_answered_with_the_names(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_retrieval_without_any_evidence_says_that_nothing_can_be_scored(tmp_path
     )
     report = make_report([mine], CLAG)
     assert report.conclusion == said
-    assert "No question that was asked on custom has evidence" in render_markdown(report)
+    assert "No question that was asked on custom has evidence" in comparison_files(report)["compare.md"]
     blind = [_without_evidence(tmp_path, name, "locomo") for name in ("bm25_turn", "dense_turn")]
     other = make_report([*blind, stored(tmp_path, "amem")], CLAG).conclusion
     assert other.startswith("On 20 questions") and "memsys inspect_data dataset=locomo counts them" in other
@@ -105,7 +106,7 @@ def test_two_kinds_of_intervals_are_told_apart_in_csv(tmp_path: Path) -> None:
     assert f1.interval is not None and f1.interval.by == "conversation"
     other = replace(f1, interval=replace(f1.interval, by="question"))
     row = replace(report.rows[0], estimates={**report.rows[0].estimates, "F1 answerable": other})
-    (line,) = csv.DictReader(StringIO(render_csv(replace(report, rows=(row,)))))
+    (line,) = csv.DictReader(StringIO(comparison_files(replace(report, rows=(row,)))["compare.csv"]))
     assert line["interval_by"] == "conversation and question"
 
 
@@ -181,10 +182,10 @@ def test_recall_is_the_primary_metric_where_no_run_has_answers(tmp_path: Path) -
         "On 100 questions of 10 conversations bm25_turn leads rag by 30.0 points R@10; the paired 95 % interval "
         "[30.0, 30.0] leaves out 0 (p = 0.004 after Holm's correction), so the lead holds."
     )
-    assert "no run here has answers: the primary metric is R@10" in render_markdown(report)
+    assert "no run here has answers: the primary metric is R@10" in comparison_files(report)["compare.md"]
     answered = make_report([stored(tmp_path, "amem", 0.3, conversations=ten), *runs], CLAG)
     assert {pair.column: pair.exploratory for pair in answered.pairs}["R@10 (turn ids)"]
-    assert "no run here has answers" not in render_markdown(answered)
+    assert "no run here has answers" not in comparison_files(answered)["compare.md"]
 
 
 def test_an_interval_of_a_share_is_shown_as_far_as_a_share_goes(
@@ -196,14 +197,14 @@ def test_an_interval_of_a_share_is_shown_as_far_as_a_share_goes(
     wrong = read_run(FakeRun(memory="amem", values=lambda n, metric: float(n == 0), **five).write(tmp_path))  # type: ignore[arg-type]
     assert isinstance(right, StoredRun) and isinstance(wrong, StoredRun)
     report = make_report([right, wrong], CLAG)
-    text = render_markdown(report)
+    text = comparison_files(report)["compare.md"]
     assert "80.0 [24.5, 100.0]‡" in text and "20.0 [0.0, 75.5]‡" in text
     compare_terminal.show(report)
     shown = capsys.readouterr().out
     assert "[24.5, 100.0]‡" in shown and "135.5" not in shown and "[-35.5" not in shown
     assert "[-171.1, +51.1]" in shown  # a difference is not a share
     assert report.rows[0].estimates["F1"].point.high == 100.0  # as figures show it
-    rows = list(csv.DictReader(StringIO(render_csv(report))))
+    rows = list(csv.DictReader(StringIO(comparison_files(report)["compare.csv"])))
     assert [row["F1 high"] for row in rows] == ["135.5289", "75.5289"]  # computed ends stay
 
 
@@ -225,7 +226,7 @@ def test_two_with_the_same_mean_on_one_conversation_are_equal(tmp_path: Path) ->
     assert {pair.verdict for pair in report.pairs} == {"equal"}
     assert "are equal here in F1; no verdict follows from one conversation" in report.conclusion
     assert "differs" not in report.conclusion
-    assert "| amem | rag | F1 | 10 | +0.0 | [+0.0, +0.0]‡ | 1.000‡ | equal |" in render_markdown(report)
+    assert "| amem | F1 | 10 | +0.0 | [+0.0, +0.0]‡ | 1.000‡ | equal |" in comparison_files(report)["compare.md"]
     near = make_report([runs[0], stored(tmp_path, "clag", 0.5003, **one)], CLAG)
     assert "clag differs here from rag by less than 0.1 points F1;" in near.conclusion
 
@@ -305,7 +306,7 @@ def test_means_over_fewer_questions_than_asked_say_so(tmp_path: Path) -> None:
     report = make_report([stored(tmp_path, "rag"), amem], CLAG)
     line = "n: questions asked; means over fewer: F1 answerable: 16; abstain: 4; R@10: 10 to 20"
     assert line in report.legend
-    assert f"- {line}" in render_markdown(report)
+    assert f"- {line}" in comparison_files(report)["compare.md"]
 
 
 def test_a_label_that_fits_needs_no_number(tmp_path: Path) -> None:
@@ -339,7 +340,7 @@ def test_every_number_of_the_file_is_on_the_terminal(
     assert "…" not in shown
     assert all(len(line) <= width for line in shown.splitlines())
     shown_numbers = set(re.findall(r"[\d.]+", tables))
-    written = list(csv.DictReader(StringIO(render_csv(measured))))
+    written = list(csv.DictReader(StringIO(comparison_files(measured)["compare.csv"])))
     for row, line in zip(measured.rows, written, strict=True):
         for column in measured.columns:
             assert bool(line[column.heading]) == (column.name in row.estimates)
@@ -354,15 +355,11 @@ def test_an_output_without_unicode_gets_plain_boxes(measured: Report) -> None:
     text = Ascii()
     out = SafeConsole(file=text, width=60)
     names = [row.label[:18] for row in measured.rows]
-    columns = [Column("F1", ["13.9"] * len(names)), Column("95 %", ["[10.0, 16.6]‡"] * len(names), together=True)]
-    show_folded("Answers", [Column("system", names, "left")], columns * 4, out)
+    shown = [
+        (Column("system", "left", key=True), names),
+        *((Column("F1"), ["13.9"] * len(names)), (Column("95 %", together=True), ["[10.0, 16.6]‡"] * len(names))) * 4,
+    ]
+    show_table(table_of("Answers", shown), out)
     assert text.getvalue().isascii()
     assert all(len(line) <= 60 for line in text.getvalue().splitlines())
     assert text.getvalue().count("13.9") == 4 * len(names)
-
-
-def test_columns_fold_with_their_keys_and_stay_together() -> None:
-    keys = [Column("system", ["rag"], "left")]
-    columns = [Column("F1", ["1.0"]), Column("95 %", ["[1.0, 2.0]"], together=True), Column("calls", ["3"])]
-    assert [[column.heading for column in part] for part in folded(keys, columns, 24)] == [["F1", "95 %"], ["calls"]]
-    assert len(folded(keys, columns, 80)) == 1

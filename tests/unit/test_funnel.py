@@ -14,12 +14,9 @@ from hypothesis import strategies as st
 from eval.export import export_run
 from eval.results.evidence.rankings import ranking_remarks
 from eval.results.evidence.report import (
-    FORMATS,
     evidence_table,
     quality_groups,
-    render_csv,
-    render_latex,
-    render_markdown,
+    quality_page,
 )
 from eval.results.evidence.stages import EvidenceFunnel, MeanScore, evidence_funnels, reach_of
 from eval.results.figures.draw import draw_sheet
@@ -166,7 +163,7 @@ def test_summaries_of_older_versions_have_a_dash_for_overruled_entries(tmp_path:
 
 def test_the_page_is_the_golden_one(tmp_path: Path) -> None:
     runs = [stored(made(tmp_path)), stored(made(tmp_path, memory="amem", snapshot=False))]
-    page = render_markdown(quality_groups(runs))
+    page = quality_page(quality_groups(runs)).files["memory_quality.md"]
     assert page == GOLDEN.read_text(encoding="utf-8")
 
 
@@ -175,9 +172,8 @@ def test_an_export_gives_the_same_tables_and_quotes_nothing(tmp_path: Path) -> N
     target = export_run(path, tmp_path / "summaries")
     assert not any(text in (target.parent / "runs.jsonl").read_text() for text in ("by the sea", "a boat"))
     from_run, from_summary = (quality_groups([stored(folder)]) for folder in (path, target))
-    for render in FORMATS.values():
-        assert render(from_run) == render(from_summary)
-        assert "70.0" in render(from_run)
+    assert quality_page(from_run).files == quality_page(from_summary).files
+    assert all("70.0" in text for text in quality_page(from_run).files.values())
 
 
 def test_what_a_run_does_not_say_is_a_dash_with_a_reason(tmp_path: Path) -> None:
@@ -194,14 +190,15 @@ def test_what_a_run_does_not_say_is_a_dash_with_a_reason(tmp_path: Path) -> None
         (wordless, "its memories do not name the turns they came from"),
         (recorded, "recorded elsewhere"),
     ):
-        page = render_markdown(quality_groups([shown]))
+        page = quality_page(quality_groups([shown])).files["memory_quality.md"]
         assert reason in page and "| – |" in page
     for unknown in (evidence_funnels(stored(lacking))[0], evidence_funnels(stored(foreign))[0]):
         assert (unknown.stored, unknown.at_10) == (None, 40.0)
         assert unknown.reached["not in context"] == MeanScore(2, 50.0)
     assert load_scores(foreign)[0].metrics["stored_recall"] is None, "named, so that no earlier figure is kept"
-    assert evidence_funnels(wordless) == [] and "0.0" not in render_csv(quality_groups([wordless])).split("hits")[0]
-    assert "–" in render_latex(quality_groups([stored(lacking)]))
+    data = quality_page(quality_groups([wordless])).files["memory_quality.csv"]
+    assert evidence_funnels(wordless) == [] and "0.0" not in data.split("hits")[0]
+    assert "–" in quality_page(quality_groups([stored(lacking)])).files["memory_quality.tex"]
 
 
 def test_a_run_that_times_questions_has_no_row(tmp_path: Path) -> None:
@@ -426,7 +423,7 @@ def test_the_share_in_context_of_an_old_run_with_a_limit_is_a_dash(name: str, tm
     [group] = quality_groups([cut])
     assert group.systems[0].sizes is not None and group.systems[0].sizes.context_turns is None
     assert any("a limit kept memories out of contexts" in text for text in group.systems[0].remarks)
-    line = next(line for line in render_markdown([group]).splitlines() if "| all |" in line)
+    line = next(line for line in quality_page([group]).files["memory_quality.md"].splitlines() if "| all |" in line)
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     # R@10, in context, F1 (1, 2/3, 0, 1 and 0), F1 by stage (q0 to q2 are stored, q0 is retrieved), and F1 by reach.
     assert cells[-10:-4] == ["40.0", "–", "53.3", "55.6 (3)", "100.0 (1)", "100.0 (1)"]

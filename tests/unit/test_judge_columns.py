@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from eval.audit.sensitivity.config import load_config
-from eval.audit.sensitivity.markdown import render_markdown as lens_markdown
-from eval.audit.sensitivity.markdown import render_markdown as render_lens
+from eval.audit.sensitivity.markdown import lens_page
 from eval.audit.sensitivity.standings import compare_readings
 from eval.judge.people import BY_PEOPLE, ON_PURPOSE, JudgeFigures, figures_for, keep, stored_figures
 from eval.judge.probe import RECORDED
@@ -17,7 +16,7 @@ from eval.lens import main as lens_command
 from eval.report.config import load_config as load_page_config
 from eval.report.data import Collected, page_data
 from eval.report.runs import run_cards
-from eval.results.compare.formats import render_csv, render_latex, render_markdown
+from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import make_report
 from eval.results.compare.terminal import show
 from eval.results.tables.judges import judge_faults, judge_groups, unlike_judges, without_unmeasured
@@ -59,10 +58,10 @@ def test_a_judge_is_a_column_with_what_is_known_of_it(tmp_path: Path, capsys: py
     ]
     judged_rows = [row for row in report.rows if "judge" in row.estimates]
     assert [row.estimates["judge"].value for row in judged_rows] == [pytest.approx(60.0)] and len(report.rows) == 2
-    assert "| judge |" in render_markdown(report).splitlines()[2]
-    assert "probe 50.0" in render_markdown(report)
-    assert "judge" in render_latex(report)
-    assert "judge low" in render_csv(report).splitlines()[0]
+    assert "| judge |" in comparison_files(report)["compare.md"].splitlines()[2]
+    assert "probe 50.0" in comparison_files(report)["compare.md"]
+    assert "judge" in comparison_files(report)["compare.tex"]
+    assert "judge low" in comparison_files(report)["compare.csv"].splitlines()[0]
     show(report)
     printed = capsys.readouterr().out
     assert "Judges" in printed
@@ -96,7 +95,7 @@ def test_a_judge_that_was_not_measured_is_left_out_and_the_reader_is_told_how_to
     assert "memsys judge --people 200 judge=lenient backbone=m" in line and "--unmeasured-judges" in line
     show(report)
     assert "left out: lenient on m" in capsys.readouterr().out
-    assert "left out: lenient on m" in render_markdown(report)
+    assert "left out: lenient on m" in comparison_files(report)["compare.md"]
     for view in ("tables", "own_tables", "definitions"):  # these take seconds
         monkeypatch.setattr(f"eval.report.data.{view}", lambda found: [])
     collected = Collected(tuple(runs), (None,), (), (), (tmp_path,))
@@ -140,7 +139,7 @@ def test_the_lens_shows_such_a_judge_without_ranks(tmp_path: Path) -> None:
     assert [(one.value, one.rank) for one in line.standings] == [
         (pytest.approx(62.5), None), (pytest.approx(87.5), None),
     ]  # fmt: skip
-    page = render_lens([lens])
+    page = lens_page([lens])
     assert "no ranking: strict on m is not better than a constant on its probe" in page and " 87.5 |" in page
 
 
@@ -233,8 +232,8 @@ def test_equal_settings_are_one_judge(tmp_path: Path) -> None:
 def test_the_lens_ranks_no_judges_that_asked_otherwise(tmp_path: Path) -> None:
     same = [judged(tmp_path / "same", name, strict=({"a": 1}, share)) for name, share in (("rag", 0.6), ("amem", 0.8))]
     other = [same[0], judged(tmp_path / "other", "amem", strict=({"a": 2}, 0.8))]
-    assert "judge: strict on m" in lens_markdown(compare_readings(same, load_config(), [EXCLUDING]))
-    text = lens_markdown(compare_readings(other, load_config(), [EXCLUDING]))
+    assert "judge: strict on m" in lens_page(compare_readings(same, load_config(), [EXCLUDING]))
+    text = lens_page(compare_readings(other, load_config(), [EXCLUDING]))
     assert "judge: strict on m" not in text
     assert "differ between the runs: judge_strict_m" in text
 

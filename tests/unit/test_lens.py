@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eval.audit.sensitivity.config import LensConfig, load_config
-from eval.audit.sensitivity.markdown import render_markdown
+from eval.audit.sensitivity.markdown import lens_page
 from eval.audit.sensitivity.ranking import Standing, StandingsRow, rank
 from eval.audit.sensitivity.readings import MetricReading
 from eval.audit.sensitivity.standings import Lens, compare_readings, reversals, system_names
@@ -224,7 +224,7 @@ def test_references_have_values_and_no_rank(tmp_path: Path) -> None:
     assert summary(found) == f"rag leads under each of the {found.readings} readings."
     assert tally_rows(found)[0][1:3] == ["", "reference"]
     assert summary(lens(oracle, rag)) == ""
-    assert "| oracle |  | reference |" in render_markdown([found])
+    assert "| oracle |  | reference |" in lens_page([found])
 
 
 def test_being_fooled_more_often_is_no_better_place(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_command_writes_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_markdown_tables_have_even_rows(tmp_path: Path) -> None:
-    text = render_markdown([lens(stored(tmp_path), stored(tmp_path, memory="amem"))])
+    text = lens_page([lens(stored(tmp_path), stored(tmp_path, memory="amem"))])
     for block in text.split("\n\n"):
         widths = {line.count("|") for line in block.splitlines() if line.startswith("|")}
         assert len(widths) <= 1

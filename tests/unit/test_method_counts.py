@@ -14,7 +14,7 @@ from eval.results.papers.expectations import (
     read_counts,
 )
 from eval.results.tables.method_values import dataset_key, measured
-from eval.results.tables.methods import FORMATS, method_groups, number, render_csv, render_latex, render_markdown
+from eval.results.tables.methods import method_groups, methods_page, number
 from eval.results.tables.stored import StoredRun, read_run
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
@@ -67,7 +67,8 @@ def test_a_count_says_what_is_stated_for_its_data_set() -> None:
 
 
 def test_the_page_is_the_golden_one(tmp_path: Path) -> None:
-    assert render_markdown(method_groups([clag(tmp_path), clag(tmp_path, seed=1)])) == GOLDEN.read_text("utf-8")
+    page = methods_page([clag(tmp_path), clag(tmp_path, seed=1)]).files["method_counts.md"]
+    assert page == GOLDEN.read_text("utf-8")
 
 
 def test_it_is_told_how_much_the_reader_saw_and_whether_it_depended_on_the_question(tmp_path: Path) -> None:
@@ -116,12 +117,14 @@ def test_a_run_that_times_questions_is_no_column(tmp_path: Path) -> None:
 
 
 def test_every_format_says_what_lies_outside(tmp_path: Path) -> None:
-    [group] = method_groups([clag(tmp_path)])
+    run = clag(tmp_path)
+    [group] = method_groups([run])
     [line] = [line for line in group.lines if line.statistic == "cluster_size_max"]
     assert line.note(group.names) == "CLAG, appendix C.1; outside: clag"
-    assert "bioasq20,smollm2_135m" in render_csv([group]) and ",300,139.5 (85 to 210)" in render_csv([group])
-    assert render_csv([group]).count(",no\n") == 1 and render_csv([group]).count(",yes\n") == 2
-    assert r"\label{tab:method_counts-clag-bioasq20}" in render_latex([group])
+    _, data, latex = methods_page([run]).files.values()
+    assert "bioasq20,smollm2_135m" in data and ",300,139.5 (85 to 210)" in data
+    assert data.count(",no\n") == 1 and data.count(",yes\n") == 2
+    assert r"\label{tab:method_counts-clag-bioasq20}" in latex
 
 
 def test_a_count_beyond_a_factor_of_two_of_a_stated_number_is_marked(tmp_path: Path) -> None:
@@ -139,8 +142,8 @@ def test_a_count_beyond_a_factor_of_two_of_a_stated_number_is_marked(tmp_path: P
     [line] = [line for line in group.lines if line.statistic == "clusters"]
     assert line.fits == (False, None, True)
     assert line.note(["whole", "part", "near"]) == "CLAG, Table 10 (Qwen3-0.6B); outside: whole"
-    assert ',10,4.7 (tau 0.10),"CLAG, Table 10 (Qwen3-0.6B)",no' in render_csv(method_groups([whole]))
-    assert ',10,4.7 (tau 0.10),"CLAG, Table 10 (Qwen3-0.6B)",\n' in render_csv(method_groups([part]))
+    assert ',10,4.7 (tau 0.10),"CLAG, Table 10 (Qwen3-0.6B)",no' in methods_page([whole]).files["method_counts.csv"]
+    assert ',10,4.7 (tau 0.10),"CLAG, Table 10 (Qwen3-0.6B)",\n' in methods_page([part]).files["method_counts.csv"]
     exact = ExpectedValue("4", "paper", number=4)
     assert [exact.fits(value) for value in (0, 1.9, 2, 8, 8.1)] == [False, False, True, True, False]
 
@@ -160,9 +163,8 @@ def test_baselines_state_what_is_known_of_locomo(system: str, statistic: str, nu
 def test_an_export_gives_the_same_counts(tmp_path: Path) -> None:
     path = FakeRun(memory="clag", parts=CLAG).write(tmp_path / "runs")
     exported = export_run(path, tmp_path / "summaries")
-    for render in FORMATS.values():
-        from_run, from_export = (render(method_groups([one])) for folder in (path, exported) if (one := _read(folder)))
-        assert from_run == from_export and "malformed" in from_run
+    from_run, from_export = (methods_page([one]).files for folder in (path, exported) if (one := _read(folder)))
+    assert from_run == from_export and all("malformed" in text for text in from_run.values())
 
 
 def _read(folder: Path) -> StoredRun:

@@ -11,7 +11,7 @@ from eval.loaders.locomo import LOCOMO
 from eval.results import papers
 from eval.results.papers.arithmetic import Recomputed, repetitions
 from eval.results.papers.discover import checks_of, figure_modules
-from eval.results.papers.faults import HEADINGS, check, check_all, fault_lines, render_faults
+from eval.results.papers.faults import HEADINGS, check, check_all, fault_lines, faults_page
 from eval.results.papers.printed import PRINTED, PrintedNumber, load_printed
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "averages_that_do_not_follow.csv"
@@ -34,7 +34,7 @@ def test_the_faults_are_the_known_ones() -> None:
 
 
 def test_the_readable_table_is_the_one_that_is_committed() -> None:
-    assert TABLE.read_text(encoding="utf-8") == render_faults(check_all())
+    assert TABLE.read_text(encoding="utf-8") == faults_page(check_all())
 
 
 def test_every_average_was_recomputed() -> None:

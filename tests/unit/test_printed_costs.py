@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eval.results.tables.cost_page import render_costs
+from eval.results.tables.cost_page import cost_page
 from eval.results.tables.costs import FILE, load_costs, measured_cost, printed_cost
 from eval.results.tables.stored import StoredRun
 from memsys.errors import ConfigError
@@ -48,7 +48,7 @@ def test_memoryos_is_set_against_the_released_evaluation(tmp_path: Path) -> None
         if row.system.startswith("MemoryOS"):
             assert row.method == ("memoryos" if row.system == "MemoryOS(eval)" else None)
             assert row.why or row.method
-    page = render_costs(load_costs(), [run_of(tmp_path, "memoryos_code")])
+    page = cost_page(load_costs(), [run_of(tmp_path, "memoryos_code")])
     systems = [row.split("|")[2].strip() for row in page.splitlines() if row.startswith(("| printed", "| ours"))]
     assert systems[systems.index("memoryos_code") - 1] == "MemoryOS(eval)"
     assert "the package is another method" in lines(page, "MemoryOS(pypi)")[0]["remarks"]
@@ -56,7 +56,7 @@ def test_memoryos_is_set_against_the_released_evaluation(tmp_path: Path) -> None
 
 def test_the_tokens_of_memeval_are_totals(tmp_path: Path) -> None:
     """3.0 million tokens of 1,986 questions, writing and reading not told apart."""
-    page = render_costs(load_costs(), [])
+    page = cost_page(load_costs(), [])
     mem0 = lines(page, "Mem0", "all five categories")[0]
     assert (mem0["thousands"], mem0["all"], mem0["write"], mem0["read"]) == ("3,000", "1,511", "–", "–")
     assert mem0["hours"] == "–"
@@ -71,7 +71,7 @@ def test_a_run_stands_once_below_the_printed_rows_of_its_method(tmp_path: Path) 
     assert cost is not None
     assert (cost.turns, cost.calls, cost.write_tokens, cost.read_tokens) == (40, 20, 1200, 3100)
     others = [run_of(tmp_path, name) for name in ("amem_no_evolution", "sage", "mem0_graph")]
-    page = render_costs(load_costs(), [run, *others])
+    page = cost_page(load_costs(), [run, *others])
     printed, ours = lines(page, "A-MEM"), lines(page, "amem_small")
     assert len(printed) == 2
     assert len(ours) == 1  # not once for each printed row
@@ -89,7 +89,7 @@ def test_a_line_of_ours_says_in_what_it_differs(tmp_path: Path) -> None:
         run_of(tmp_path, "lightmem", {"stm_tokens": 512}),
         run_of(tmp_path, "full_context", {"window": None}, parts={"backbone": {"context_length": 8192}}),
     ]
-    page = render_costs(load_costs(), runs)
+    page = cost_page(load_costs(), runs)
     ours = lines(page, "lightmem_small")[0]
     differs = "small form; unlike lightmem: compress.mode=off, stm_tokens=256, 2 settings of roles"
     assert ours["settings"] == differs
@@ -109,7 +109,7 @@ def test_a_window_that_a_conversation_does_not_fit_into_is_told(tmp_path: Path) 
 
     rewrite(path, "retrievals.jsonl", cut)
     summarised(path)
-    line = lines(render_costs(load_costs(), [stored(path)]), "full_context")[0]
+    line = lines(cost_page(load_costs(), [stored(path)]), "full_context")[0]
     assert "window of 4,096 tokens, in which 90 of 419 turns fit" in line["settings"]
 
 
@@ -126,12 +126,12 @@ def test_hours_of_ours_are_those_of_its_calls_with_the_machine(tmp_path: Path) -
     path = FakeRun(**shared, summary=False).write(tmp_path)
     rewrite(path, "calls.jsonl", slow)
     summarised(path)
-    line = lines(render_costs(load_costs(), [stored(path)]), "amem")[0]
+    line = lines(cost_page(load_costs(), [stored(path)]), "amem")[0]
     assert (line["write hours"], line["read hours"], line["hours"]) == ("2.0", "2.0", "4.0")
     assert line["machine"] == "H100; up to 8 calls at a time"
     rewrite(path, "calls.jsonl", cached)
     summarised(path)
-    line = lines(render_costs(load_costs(), [stored(path)]), "amem")[0]
+    line = lines(cost_page(load_costs(), [stored(path)]), "amem")[0]
     assert (line["write hours"], line["read hours"], line["hours"]) == ("–", "2.0", "–")
     assert line["remarks"] == "no write hours: 3 of 20 replies from the cache"
 
@@ -143,13 +143,13 @@ def test_answers_that_were_timed_one_at_a_time_have_their_clock_and_other_server
     cost = measured_cost(run)
     assert cost is not None
     assert cost.read_hours == pytest.approx(20 * (0.625 + 0.0095) / 3600)
-    machine = lines(render_costs(load_costs(), [run]), "amem")[0]["machine"]
+    machine = lines(cost_page(load_costs(), [run]), "amem")[0]["machine"]
     assert machine == "attached servers, machine not recorded; one question at a time"
 
 
 def test_the_sample_of_the_project_is_not_the_published_data(tmp_path: Path) -> None:
     run = run_of(tmp_path, "amem", parts={"dataset": {"sample": True}})
-    assert not lines(render_costs(load_costs(), [run]), "amem")
+    assert not lines(cost_page(load_costs(), [run]), "amem")
 
 
 def summarised(path: Path) -> None:

@@ -4,31 +4,21 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
-
 from eval.config.overrides import check_command_line
-from eval.results.choices_page import README, first_sentence, main_presets, with_table
-from memsys.errors import ConfigError
-
-MARKERS = "a\n<!-- memory systems: begin -->\nold\n<!-- memory systems: end -->\nb\n"
+from eval.rendering.markdown import replace_tables
+from eval.results.choices_page import NAME, PAGE, first_sentence, main_presets, systems_table
 
 
 def test_the_table_is_up_to_date() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert with_table(text) == text, "run python -m eval.results.choices_page"
+    text = PAGE.read_text(encoding="utf-8")
+    assert replace_tables(PAGE, {NAME: systems_table()}) == text, "run python -m eval.results.choices_page"
 
 
 def test_a_new_system_has_a_row_without_another_edit(tmp_path: Path) -> None:
     preset = "# Keeps turns | in\n# order. More.\n_target_: baselines.rag.config.RagConfig\n"
     (tmp_path / "mine.yaml").write_text(preset)
     (tmp_path / "mine_small.yaml").write_text("# Less.\n_target_: baselines.rag.config.RagConfig\n")
-    table = "| `memory=` | what |\n|---|---|\n| `mine` | Keeps turns \\| in order |"
-    assert with_table(MARKERS, tmp_path) == MARKERS.replace("old", table)
-
-
-def test_a_readme_without_markers_is_refused() -> None:
-    with pytest.raises(ConfigError, match="put the lines <!-- memory systems: begin -->"):
-        with_table("nothing")
+    assert systems_table(tmp_path) == "| memory= | what |\n| --- | --- |\n| `mine` | Keeps turns \\| in order |"
 
 
 def test_the_main_presets_are_those_that_extend_no_other_name() -> None:
@@ -45,7 +35,7 @@ _RUN = re.compile(r"^(?:memsys (?:run|sweep \w+)|python -m eval\.(?:run|sweep \w
 
 
 def test_runs_and_sweeps_of_the_pages_name_choices_that_exist() -> None:
-    root = README.parents[1]
+    root = PAGE.parents[1]
     found = 0
     for page in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
         if not page.name.startswith("add_a_"):  # their choices are made by their pages

@@ -12,8 +12,8 @@ from eval.audit.recorded.run_folder import Origin, write_run
 from eval.explain import main as explain
 from eval.export import export_run
 from eval.results.tables.judges import judge_faults, judge_texts, without_unmeasured
-from eval.results.tables.markdown import render_markdown
-from eval.results.tables.overview import render_index
+from eval.results.tables.overview import index_page
+from eval.results.tables.paper_page import paper_page
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.run_groups import find_groups
 from eval.results.tables.stored import read_runs
@@ -84,9 +84,9 @@ def test_recorded_answers_stand_in_the_row_that_they_gave(tmp_path: Path) -> Non
     assert scored.recorded == "them/code, answers.json at commit abcdef012345"
     assert by_column["Average J"].measured is not None
     assert by_column["Average J"].measured.caveats == ("40 of 1540 questions",)
-    text = render_markdown(table)
+    text = paper_page(table)
     assert "measured from the authors' answers: them/code, answers.json at commit abcdef012345" in text
-    assert "| SAGE | answers that the authors recorded | 0 | 0 | 0 | 15 |" in render_index({"sage": [table]})
+    assert "| SAGE | answers that the authors recorded | 0 | 0 | 0 | 15 |" in index_page({"sage": [table]})
     assert build_tables("clag", runs, [1])[1].keys() == {"theirs", "others"}
 
 
@@ -97,9 +97,9 @@ def test_answers_that_others_recorded_stand_beside_the_number_and_are_not_held_a
     (row,) = [row for block in table.blocks for row in block.rows if row.measured]
     measured = [cell.measured for cell in row.cells if cell.measured]
     assert unused == {} and measured and all("run by them, 10 memories" in one.caveats for one in measured)
-    text = render_markdown(table)
+    text = paper_page(table)
     assert "measured from answers of others: them/code, answers.json at commit abcdef012345" in text
-    assert "| SAGE | answers that others recorded | 0 | 0 | 0 | 15 |" in render_index({"sage": [table]})
+    assert "| SAGE | answers that others recorded | 0 | 0 | 0 | 15 |" in index_page({"sage": [table]})
 
 
 def test_the_catalogue_names_rows_that_the_tables_have() -> None:

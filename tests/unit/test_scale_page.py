@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from eval.results.figures.scale import PAGE, SYSTEMS, ScalePoint, blocks, draw, keep, read_points, with_tables
+from eval.rendering.markdown import replace_tables
+from eval.results.figures.scale import PAGE, SYSTEMS, ScalePoint, blocks, draw, keep, read_points
 from memsys.errors import ConfigError
 
 BENCHMARK = Path(__file__).resolve().parents[1] / "benchmarks" / "bench_scale.py"
@@ -20,15 +21,11 @@ STOPPED = replace(
     ONE, system="slow", turns=10_000, turns_a_write=16.2, turn_ms=9.0, read_ms=0.0, end_ms=0.0, bytes_a_turn=0.0,
     stopped_at=7_900,
 )  # fmt: skip
-MARKERS = (
-    "a\n<!-- systems: begin -->\nold\n<!-- systems: end -->\nb\n<!-- indexes: begin -->\n<!-- indexes: end -->\nc\n"
-    "<!-- million: begin -->\n<!-- million: end -->\nd\n"
-)
 
 
 def test_the_page_is_what_the_file_gives() -> None:
     text, points = PAGE.read_text(encoding="utf-8"), read_points(SYSTEMS)
-    assert points and with_tables(text, points) == text, "run python -m eval.results.figures.scale"
+    assert points and replace_tables(PAGE, blocks(points)) == text, "run python -m eval.results.figures.scale"
     assert all("/" not in f"{point.machine}{point.texts}" for point in points), "no path of a machine"
 
 
@@ -118,12 +115,6 @@ def test_a_million_turns_stand_in_the_second_table_and_are_no_column_of_the_firs
 def test_one_table_is_of_one_day_and_one_machine(change: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=r"in one table \(.*\); measure its systems anew"):
         blocks([ONE, replace(LARGE, **change)])  # type: ignore[arg-type]
-
-
-def test_a_page_without_markers_is_refused() -> None:
-    assert "| `rag` |" in with_tables(MARKERS, [ONE]) and "old" not in with_tables(MARKERS, [ONE])
-    with pytest.raises(ConfigError, match="put the lines <!-- systems: begin -->"):
-        with_tables("nothing", [ONE])
 
 
 def test_a_later_measurement_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:

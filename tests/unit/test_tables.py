@@ -16,16 +16,16 @@ from eval import tables as tables_main
 from eval.commands.escaping import latex as escape
 from eval.config.answer_prompts import PROMPTS
 from eval.config.presets import CONF, read_settings
+from eval.rendering.csv import render_csv
+from eval.rendering.latex import render_latex
 from eval.results.explain.show import _measured
 from eval.results.papers.printed import TEXT, load_printed, papers
 from eval.results.tables.candidates import choose, mean_over_runs
-from eval.results.tables.flat import COLUMNS, render_csv
-from eval.results.tables.latex import render_latex
-from eval.results.tables.latex_size import TEXT_WIDTH, table_width, text_width
-from eval.results.tables.layout import heading_groups, lay_out
-from eval.results.tables.markdown import render_markdown
+from eval.results.tables.flat import COLUMNS, cell_records
+from eval.results.tables.layout import lay_out
 from eval.results.tables.measure import mean_value, scores_and_mean
 from eval.results.tables.model import Row, Table, TableCell
+from eval.results.tables.paper_page import paper_page, short_table
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import load_spec, spec_names
 from eval.results.tables.stored import read_runs
@@ -119,15 +119,15 @@ def test_categories_go_to_their_columns(tmp_path: Path) -> None:
 def test_a_column_says_by_what_definition_it_counts(tmp_path: Path) -> None:
     """R@10 by substring, as CLAG has it, is another number than R@10 by turn ids."""
     built = table(tmp_path, 4)
-    markdown, latex = render_markdown(built), render_latex(built)
+    markdown, latex = paper_page(built), render_latex(short_table(built))
     assert "| E-Prec (substring) | E-Recall (substring) |" in markdown
     assert "- R@10 (substring): recall@10_substring (CLAG equations 14-18; an upper bound" in markdown
-    assert r"& \shortstack[r]{R@10 \\ (substring)} &" in latex
-    assert r"R@10 (substring): recall@10\_substring" in latex
-    assert "Recall (turn ids)" in render_markdown(table(tmp_path, 3, "memfly"))
-    rows = list(csv.DictReader(io.StringIO(render_csv(built))))
+    assert r"& \shortstack[r]{R@10 \\ (substring)} " in latex
+    assert r"R@10 (substring): recall@10\_\allowbreak substring" in latex
+    assert "Recall (turn ids)" in paper_page(table(tmp_path, 3, "memfly"))
+    rows = list(csv.DictReader(io.StringIO(render_csv(cell_records(built)))))
     assert {entry["column"]: entry["metric"] for entry in rows}["R@10"] == "recall@10_substring"
-    assert "LoCoMo F1, HotpotQA F1, BioASQ F1: f1_set (A-Mem and CLAG" in render_markdown(table(tmp_path))
+    assert "LoCoMo F1, HotpotQA F1, BioASQ F1: f1_set (A-Mem and CLAG" in paper_page(table(tmp_path))
 
 
 def test_a_system_that_is_not_built_is_told_from_one_that_was_not_run(
@@ -160,7 +160,7 @@ def test_part_of_the_data_is_shown_but_not_compared(tmp_path: Path) -> None:
     assert found.difference is None
     assert found.measured.interval is not None
     assert found.measured.interval.by == "question"
-    line = next(text for text in render_markdown(built).splitlines() if "conv-26" in text)
+    line = next(text for text in paper_page(built).splitlines() if "conv-26" in text)
     assert "†‡" in line
     assert "LoCoMo: n=19, 1 of 10 conversations (conv-26); HotpotQA: no run; BioASQ: no run" in line
 
@@ -302,8 +302,8 @@ def test_a_deterministic_run_is_held_against_the_margin(tmp_path: Path, share: f
     assert found.printed is not None
     assert found.printed.text == "12.9"
     assert found.verdict == verdict
-    assert f"| {verdict} |" in render_markdown(table(tmp_path))
-    assert "greedy, batch-invariant" in render_markdown(table(tmp_path))
+    assert f"| {verdict} |" in paper_page(table(tmp_path))
+    assert "greedy, batch-invariant" in paper_page(table(tmp_path))
 
 
 def test_an_interval_of_a_share_is_shown_as_far_as_a_share_goes(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_seeds_of_a_sampled_setting_are_tested_for_equivalence(tmp_path: Path) -
 
 def test_one_sampled_run_names_the_seeds_that_are_wanted(tmp_path: Path) -> None:
     full(memory="rag", values=constant(0.129)).write(tmp_path)
-    assert "| cannot say (at least 3 seeds) |" in render_markdown(table(tmp_path))
+    assert "| cannot say (at least 3 seeds) |" in paper_page(table(tmp_path))
 
 
 def test_retrieval_by_the_question_fills_the_rows_of_every_backbone(tmp_path: Path) -> None:
@@ -371,7 +371,7 @@ def test_recorded_answers_are_named_as_the_authors(tmp_path: Path) -> None:
     (path / "run.json").write_text(json.dumps({**record, "recorded": where}))
     found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1")
     assert found.verdict == "reproduced"
-    assert "measured from the authors' answers: their/code" in render_markdown(table(tmp_path))
+    assert "measured from the authors' answers: their/code" in paper_page(table(tmp_path))
 
 
 def test_what_was_measured_on_other_terms_is_not_comparable(tmp_path: Path) -> None:
@@ -384,7 +384,7 @@ def test_settings_and_counts_of_the_papers_own_run_are_not_comparable(tmp_path: 
     for number in (8, 12, 13, 14):
         built = table(tmp_path, number)
         assert {entry.verdict for _, _, _, entry in built.cells} == {"cannot be filled"}
-        assert "| printed |" in render_markdown(built)
+        assert "| printed |" in paper_page(built)
 
 
 @pytest.mark.usefixtures("unsigned")
@@ -398,7 +398,7 @@ def test_questions_are_counted_in_the_data_set(tmp_path: Path) -> None:
     cells = [entry for _, _, _, entry in built.cells]
     assert {entry.verdict for entry in cells} == {"reproduced"} and len(cells) == 12
     assert [round(entry.measured.value, 1) for entry in cells[:4] if entry.measured] == [282, 14.2, 321, 16.2]
-    assert "n=1986, counted in the data set" in render_markdown(built)
+    assert "n=1986, counted in the data set" in paper_page(built)
     (path / "run.json").write_text(json.dumps({**record, "data": {**data, "questions": 1985}}))
     cells = [entry for _, _, _, entry in table(tmp_path, 4, "memfly").cells]
     assert {entry.verdict for entry in cells} == {"cannot be filled"}
@@ -406,8 +406,8 @@ def test_questions_are_counted_in_the_data_set(tmp_path: Path) -> None:
 
 def test_every_format_states_the_rule_of_the_verdict(tmp_path: Path) -> None:
     built = table(tmp_path)
-    assert "verdict: does the printed number reproduce" in render_markdown(built)
-    assert "same questions" in render_latex(built)
+    assert "verdict: does the printed number reproduce" in paper_page(built)
+    assert "same questions" in render_latex(short_table(built))
 
 
 def test_detectable_difference_stands_with_what_is_compared(tmp_path: Path) -> None:
@@ -431,7 +431,7 @@ def test_the_papers_own_system_is_tested_against_the_others(tmp_path: Path) -> N
     assert (pairs[0].result.wins, pairs[0].result.ties, pairs[0].result.losses) == (100, 0, 0)
     assert pairs[0].result.p_value == 2 / 1024
     assert pairs[0].adjusted == 2 * 2 / 1024
-    assert "## Paired tests" in render_markdown(built)
+    assert "## Paired tests" in paper_page(built)
     assert not table(tmp_path, 3).pairs
 
 
@@ -535,22 +535,13 @@ def test_questions_that_a_protocol_leaves_out_are_not_missed(tmp_path: Path) -> 
 
 
 def test_metrics_stand_down_where_the_paper_has_them_so(tmp_path: Path) -> None:
-    text = render_markdown(table(tmp_path, 4, "sage"))
+    text = paper_page(table(tmp_path, 4, "sage"))
     assert "| Mem0 | SAGE | Measured on |" in text
     assert "| Add total tokens | printed | 5551631 | 2155207 |" in text
 
 
-def test_headings_fall_into_groups() -> None:
-    assert heading_groups(["Multi-hop BLEU", "Multi-hop F1", "Average F1", "Token/query"]) == [
-        ("Multi-hop", ("BLEU", "F1")),
-        ("", ("Average F1",)),
-        ("", ("Token/query",)),
-    ]
-    assert heading_groups([]) == []
-
-
 def test_a_fault_of_many_cells_names_their_columns(tmp_path: Path) -> None:
-    text = render_markdown(table(tmp_path, 1, "sage"))
+    text = paper_page(table(tmp_path, 1, "sage"))
     assert "69 cells of Single-hop F1, Single-hop B1, Single-hop J: wrong label: the column holds category 1" in text
 
 
@@ -561,7 +552,7 @@ def test_seeds_are_averaged_question_by_question(tmp_path: Path) -> None:
     assert found is not None
     assert found.value == pytest.approx(20.0)
     assert found.seeds == (0, 1)
-    assert "mean of 2 seeds" in render_markdown(table(tmp_path))
+    assert "mean of 2 seeds" in paper_page(table(tmp_path))
 
 
 def test_seeds_of_two_former_wordings_are_not_averaged(tmp_path: Path) -> None:
@@ -759,7 +750,7 @@ def test_interval_and_value_are_of_the_same_mean(tmp_path: Path, name: str, metr
 
 def test_csv_has_every_cell_and_empty_means_empty(tmp_path: Path) -> None:
     full(memory="rag").write(tmp_path)
-    rows = list(csv.DictReader(io.StringIO(render_csv(table(tmp_path)))))
+    rows = list(csv.DictReader(io.StringIO(render_csv(cell_records(table(tmp_path))))))
     assert len(rows) == 90
     assert tuple(rows[0]) == COLUMNS
     measured = [entry for entry in rows if entry["measured"]]
@@ -771,7 +762,7 @@ def test_csv_has_every_cell_and_empty_means_empty(tmp_path: Path) -> None:
 
 
 def test_markdown_keeps_the_papers_marks_and_is_rectangular(tmp_path: Path) -> None:
-    text = render_markdown(table(tmp_path))
+    text = paper_page(table(tmp_path))
     assert "| **20.99** |" in text
     assert "<u>16.05</u>" in text
     lines = [line for line in text.splitlines() if line.startswith("|")]
@@ -788,44 +779,14 @@ def width(line: str) -> int:
 def test_latex_is_balanced_and_rectangular(tmp_path: Path) -> None:
     full(memory="rag").write(tmp_path)
     for number in load_spec("clag").tables:
-        text = render_latex(table(tmp_path, number))
+        text = render_latex(short_table(table(tmp_path, number)))
         assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
-        for environment in ("table*", "tabular"):
-            assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") >= 1
-        parts = [part.splitlines() for part in text.split(r"\begin{table*}")[1:]]
+        assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") >= 1
+        parts = [part.partition(r"\end")[0].splitlines() for part in text.split(r"\endfoot")[1:]]
         columns = [{width(line) for line in part if line.endswith(r"\\")} for part in parts]
         assert {len(counts) for counts in columns} == {1}
         assert sum(counts.pop() - 2 for counts in columns) == len(table(tmp_path, number).columns)
         assert not re.search(r"(?<!\\)[%_](?!$)", text.replace("{!}{%", ""))
-
-
-@pytest.mark.parametrize("paper", spec_names())
-def test_every_latex_table_is_legible_on_a_page(paper: str, tmp_path: Path) -> None:
-    """No tabular is wider than a page's text at 8 pt, with the longest names and every mark there is."""
-    backbone = next(iter(load_spec(paper).backbones))
-    memories = [*next(iter(load_spec(paper).systems.values())).memory, "no_memory"]
-    for memory in memories:
-        FakeRun(memory=memory, backbone=backbone, dataset="locomo", reader=load_spec(paper).readers[0]).write(tmp_path)
-    floor = FakeRun(memory="coin_flip", mode="floor", dataset="locomo", settings={"name": "coin_flip"})
-    floor.write(tmp_path)
-    runs, _ = read_runs([tmp_path])
-    for built in build_tables(paper, runs)[0]:
-        text = render_latex(built)
-        for preamble, body in re.findall(r"\\begin\{tabular\}\{(.*?)r*\}\n(.*?)\\end\{tabular\}", text, re.DOTALL):
-            paragraph = re.match(r"p\{(\d+)pt\}", preamble)
-            found = table_width(body.splitlines(), float(paragraph[1]) if paragraph else 0.0)
-            assert 8 * TEXT_WIDTH / found >= 8, (built.number, found)
-            assert paragraph or len(preamble) == 2
-        assert all(len(caption) < 90 for caption in re.findall(r"\\caption\{(.*)\}", text))
-
-
-def test_widths_are_those_of_what_is_seen() -> None:
-    assert text_width(r"\textbf{12.34}") == pytest.approx(5 * 4.25 * 1.15)
-    assert text_width(r"12.34$^\mathrm{R}$") == text_width("12.34") + 3
-    assert text_width(r"\shortstack[r]{R@10 \\ (substring)}") == text_width("(substring)")
-    rows = [r"\multicolumn{2}{c}{a very wide heading} \\", r"a & b \\", r"\midrule"]
-    assert table_width(rows) == pytest.approx(19 * 4.25 + 6)
-    assert table_width([r"name & 1 \\"], paragraph=100) == pytest.approx(100 + 4.25 + 12)
 
 
 def test_latex_escapes() -> None:

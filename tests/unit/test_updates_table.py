@@ -7,7 +7,7 @@ import pytest
 
 from eval.results.evidence.report import QualityGroup, quality_groups
 from eval.results.evidence.stages import MeanScore
-from eval.results.evidence.updates import render_csv, render_latex, render_markdown, update_groups, update_lines
+from eval.results.evidence.updates import update_groups, update_lines, updates_page
 from eval.results.tables.stored import StoredRun
 from eval.scoring.rows import ScoreRow
 
@@ -55,11 +55,11 @@ def test_figures_by_hand() -> None:
 
 def test_all_formats_show_the_figures_and_a_dash_for_what_is_not_known() -> None:
     groups = groups_of(run_of())
-    page = render_markdown(groups)
+    page, data, latex = updates_page(groups).files.values()
     row = "| rag | all | 3 | 66.7 | 33.3 | 66.7 | 30.0 | 10.0 | 66.7 | 50.0 (2) | 100.0 (1) | – |"
     assert row in page and "– (0)" in page and "`x/rag-c`" in page
-    assert "30.0" in render_latex(groups)
-    first, *_ = csv.DictReader(io.StringIO(render_csv(groups)))
+    assert "30.0" in latex
+    first, *_ = csv.DictReader(io.StringIO(data))
     assert (first["staleness"], first["n_answer_newest_shown"], first["entries_overruled"]) == ("30.0000", "2", "")
 
 
@@ -80,7 +80,7 @@ def test_data_without_updates_has_no_table() -> None:
     run = run_of("locomo")
     bare = StoredRun(run.record, {}, {}, tuple(ScoreRow(r.question_id, "c", 4, {"f1_set": 1.0}) for r in run.rows))
     assert groups_of(bare) == [] and update_lines(bare) == []
-    assert render_csv([]).count("\n") == 1
+    assert updates_page([]).files["knowledge_updates.csv"].count("\n") == 1
 
 
 def test_groups_of_equal_size_name_their_conversations() -> None:
