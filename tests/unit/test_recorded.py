@@ -107,7 +107,7 @@ def test_a_row_that_fits_nowhere_or_repeats_is_listed(tmp_path: Path) -> None:
     rows = [_mem0("Who dances?", "Bob", "x", "2"), _mem0("Who dances?", "Bob", "y", "2"), _mem0("Why?", "-", "z", "7")]
     imported = _import(tmp_path, {"0": rows}, "mem0_eval")
     lists = imported.lists()
-    assert lists["repeated"] == ["answers.json row 2"]
+    assert lists["repeated"] == lists["repeated_with_other_answer"] == ["answers.json row 2"]
     assert lists["unaligned"] == ["answers.json row 3"]
     assert imported.alignment.rows["c0:q1"].prediction == "x"
 
@@ -128,7 +128,7 @@ def test_all_that_is_counted_is_listed(tmp_path: Path, capsys: pytest.CaptureFix
         "rows": 3, "data_set_questions": 1, "aligned": 1, **{key: len(one) for key, one in report["lists"].items()}
     }  # fmt: skip
     shown = capsys.readouterr().out
-    assert "  repeated: 2\n  repeated with other gold: 1\n  empty predictions: 1\n" in shown
+    assert "  repeated: 2\n  repeated with other gold: 1\n  repeated with other answer: 2\n  empty pred" in shown
 
 
 def test_missing_questions_are_listed(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ class Imported:
             "aligned_by_order_alone": sorted(found.by_order),
             "repeated": [_place(row) for row in found.repeated],
             "repeated_with_other_gold": [_place(row) for row in found.repeated_with_other_gold],
+            "repeated_with_other_answer": [_place(row) for row in found.repeated if not _is_answered(row, found)],
             "unaligned": [_place(row) for row in found.unaligned],
             "id_and_text_of_two_questions": [_place(row) for row in found.contradicting],
             "without_prediction": [row.where for row in found.unanswered],
@@ -75,6 +76,13 @@ class Imported:
             if row is not None and row.category is not None:
                 table.setdefault(row.category, Counter())[str(one.category)] += 1
         return {label: dict(sorted(counts.items())) for label, counts in sorted(table.items())}
+
+
+def _is_answered(row: Recorded, found: Alignment) -> bool:
+    """Return whether a row that was taken asks the same as another one and has its answer."""
+    asked = row.conversation, row.question_id, row.question
+    taken = (one for one in found.rows.values() if (one.conversation, one.question_id, one.question) == asked)
+    return any(one.prediction == row.prediction for one in taken)
 
 
 def _place(row: Recorded) -> str:
