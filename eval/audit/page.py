@@ -84,6 +84,10 @@ def _one(value: object) -> str:
     return f"{float(str(value)):.1f}"
 
 
+#: Of :func:`eval.audit.write.write_page`, which writes it next to the page.
+FIGURE = "![A judge's score against F1 and length, and which metric agrees with people](audit.svg)"
+
+
 def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, repositories: int) -> str:
     """Return the audit as Markdown.
 
@@ -106,6 +110,7 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
         introduction,
         *("## What was found", _listed(findings(tables))),
         *("## Terms", _listed(TERMS)),
+        FIGURE,
         *_boards(tables, config),
         *_sections(tables),
     )

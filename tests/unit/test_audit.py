@@ -265,6 +265,7 @@ def test_an_audit_writes_the_page_that_its_csv_files_give(tmp_path: Path) -> Non
     write_all(tables, [run], config, tmp_path)
     first = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert b"| 1-4 | 4 | 0.76 | 0.76 |" in first["audit.md"]
+    assert b"](audit.svg)" in first["audit.md"] and first["audit.svg"]
     write_page(with_measured_judges(stored_tables(tmp_path), config), config, tmp_path, runs=1, repositories=1)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == first
 
