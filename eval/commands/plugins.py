@@ -75,7 +75,7 @@ def load_plugins() -> None:
             ) from error
         except Exception as error:  # its modules are somebody else's, and may raise anything
             raise ConfigError(
-                f"plug-in {name} cannot be imported ({raised(error)}); mend it, or leave it out"
+                f"plug-in {name} cannot be imported ({raised(error)}); correct it, or leave it out"
             ) from error
 
 

@@ -16,7 +16,7 @@ PROMPTS = Path(__file__).parents[1] / "running" / "prompts"
 AUTHORS = "authors' prompts"
 OTHER = "other answer prompts"
 #: What a run with authors' prompts is called too where all of its memory's prompts were ours.
-OWN_ROLES = "the memory's in our wording"
+OWN_ROLES = "the memory's prompts are ours"
 _READER = "reader."
 
 
@@ -42,7 +42,7 @@ def _places(found: ModuleSpec | None) -> Sequence[str]:
 
 
 def prompts_of(record: Mapping[str, Any]) -> str:
-    """Whose or which prompts a run was asked with, where they are not those of this version in our wording.
+    """Return the prompt set of a run, where it is not the one of this version written for this project.
 
     Answers to prompts of another wording are not comparable, so such runs are rows and groups of their own.
 

@@ -184,7 +184,7 @@ class Checker:
             raise ConfigError(f"{several[0]}: several values are one run each, which needs -m; or name one value")
 
     def compose_above_cells(self, lines: Sequence[str]) -> "DictConfig":
-        """Compose what stands above the cells of a sweep; settings with several values are left out.
+        """Compose what is above the cells of a sweep; settings with several values are left out.
 
         Raises:
             HydraException: a setting does not fit.

@@ -88,7 +88,7 @@ def compose(loader: Any, overrides: Sequence[str], *, sweep: bool = False, name:
     Args:
         loader: of :func:`config_loader`.
         overrides: as on the command line.
-        sweep: compose what stands above the cells of a sweep; overrides with several values are left out.
+        sweep: compose what is above the cells of a sweep; overrides with several values are left out.
         name: file of ``conf/`` to start from.
 
     Raises:

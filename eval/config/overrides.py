@@ -96,7 +96,7 @@ def compose_checked(loader: Any, overrides: Sequence[str], *, sweep: bool = Fals
     Args:
         loader: of :func:`eval.config.compose.config_loader`.
         overrides: as on the command line.
-        sweep: compose what stands above the cells of a sweep.
+        sweep: compose what is above the cells of a sweep.
 
     Raises:
         ConfigError: an override is wrong.

@@ -66,7 +66,7 @@ def load_embedding_prices(path: Path = FILE) -> Mapping[str, EmbeddingPrice]:
 
 
 def dates_of(prices: Iterable[Price | EmbeddingPrice | None]) -> str:
-    """The days on which prices held, for beside the dollars they gave: ``2026-03``, or ``2026-03 to 2026-07-03``."""
+    """Return the days of the prices, to show with the dollars they gave: ``2026-03``, or ``2026-03 to 2026-07-03``."""
     dates = sorted({price.date or "no date" for price in prices if price is not None})
     return dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else ""
 

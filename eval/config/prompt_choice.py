@@ -1,4 +1,4 @@
-"""The choice ``prompts``: our wording, or the authors' own prompts where their release has one for the role."""
+"""The choice ``prompts``: our prompts, or the authors' own prompts where their release has one for the role."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -89,7 +89,7 @@ def prompt_rows(settings: Mapping[str, Any]) -> list[dict[str, Json]] | None:
 
     Returns:
         One row per role. ``prompt_sha256`` is the checksum of the template that is used; ``cut_sha256`` that of the
-        text as it stands in the authors' file, ``file_sha256`` the file's.
+        text as it is in the authors' file, ``file_sha256`` the file's.
 
     Raises:
         ConfigError: a pack is broken.

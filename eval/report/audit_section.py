@@ -15,7 +15,7 @@ from eval.judge.people import stored_figures
 from memsys.vocabulary import Json
 
 FOLDER = RESULTS / "audit"
-#: Columns of words, which stand on the left.
+#: Columns of words, which are on the left.
 _WORDS = {
     "system", "backbone", "run", "metric", "nearest", "source", "higher", "lower", "flips_under", "category", "judge",
     "answers_of", "renamed_categories", "experiment",

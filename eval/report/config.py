@@ -20,7 +20,7 @@ class PageConfig:
     Attributes:
         answer: metrics of the first view, the first one being shown at first.
         leaderboard: group -> metrics to choose from.
-        questions: scores shown beside each answer.
+        questions: scores shown with each answer.
     """
 
     answer: Sequence[str]

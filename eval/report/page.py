@@ -13,7 +13,7 @@ from eval.commands.escaping import script_json
 from memsys.vocabulary import Json
 
 TEMPLATES = Path(__file__).parent / "templates"
-#: In this order: each uses what stands before it.
+#: In this order: each uses what precedes it.
 SCRIPTS = (
     "core.js", "charts.js", "answer.js", "compare.js", "leaderboard.js", "plots.js", "definitions.js", "tables.js",
     "own_tables.js", "audit.js", "questions.js", "answers.js", "runs.js", "main.js",

@@ -42,7 +42,7 @@ def _table(table: Table) -> Json:
         "blocks": [
             {"label": label, "rows": [_row(line, columns, datasets) for line in lines]} for label, lines in page.blocks
         ],
-        # On the page the remark stands below its line.
+        # On the page the remark is below its line.
         "legend": [text.replace("the last column", "the line below") for text in LEGEND],
         "remarks": list(table.spec.remarks),
         "faults": remarks(table),
@@ -65,7 +65,7 @@ def _text(text: TextLine, line: TableLine) -> Json:
 
 
 def _behind(cell: TableCell, column: TableColumn | None) -> Json:
-    """What stands behind a measured value; ``None`` where there is none."""
+    """What follows a measured value; ``None`` where there is none."""
     if cell.measured is None or column is None:
         return None
     return {

@@ -77,7 +77,7 @@ class Browser:
     """Collects the questions of runs.
 
     Args:
-        scores: names of the scores shown beside each answer.
+        scores: names of the scores shown with each answer.
     """
 
     scores: Sequence[str]

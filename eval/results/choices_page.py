@@ -39,7 +39,7 @@ def systems_table(folder: Path = MEMORY) -> str:
 
 
 def _marked(text: str) -> tuple[Span | str, ...]:
-    """Return a text with what stands between backticks as code."""
+    """Return a text with what is between backticks as code."""
     return tuple(Span(part, "code") if place % 2 else part for place, part in enumerate(text.split("`")))
 
 

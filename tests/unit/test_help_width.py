@@ -7,7 +7,7 @@ import pytest
 
 from eval.__main__ import listing
 from eval.commands.catalogue import commands
-from eval.commands.help_text import beside, filled
+from eval.commands.help_text import filled, side_by_side
 
 WIDTHS = (60, 80, 120)
 ASKED = [(command.module, ()) for command in commands()] + [
@@ -57,5 +57,5 @@ def test_lines_of_a_paragraph_are_joined_and_indented_lines_are_not() -> None:
 
 def test_a_description_goes_below_where_there_is_no_room_beside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "50")
-    assert beside("  name  ", "what it is") == "  name  what it is"
-    assert beside("  a_name_of_many_letters  ", "what it is") == "  a_name_of_many_letters\n    what it is"
+    assert side_by_side("  name  ", "what it is") == "  name  what it is"
+    assert side_by_side("  a_name_of_many_letters  ", "what it is") == "  a_name_of_many_letters\n    what it is"

@@ -161,7 +161,7 @@ Damage = Callable[[list[dict[str, Any]]], object]
         (lambda d: d[0].update(questions="x"), "[0].questions: expected array, found string"),
         (lambda d: d[1]["metadata"].update(source="other"), "[1].metadata.source: unknown source 'other'"),
         (lambda d: d[0].update(context="none"), "[0].context: holds no numbered fact"),
-        (lambda d: d[0].update(context="1. A is B.\n1. A is C."), "[0].context: fact 1 stands after one with the same"),
+        (lambda d: d[0].update(context="1. A is B.\n1. A is C."), "[0].context: fact 1 follows one with the same"),
         (lambda d: d[0]["answers"].pop(), "[0]: 6 questions, 5 answers and 6 qa_pair_ids; they must match"),
         (
             lambda d: d[0]["metadata"]["qa_pair_ids"].__setitem__(1, d[0]["metadata"]["qa_pair_ids"][0]),

@@ -187,9 +187,9 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         (
             "mistaken_syntax",
             "\ndef f(:\n",
-            r"SyntaxError at .*/__init__.py:2: invalid syntax.*; mend it",
+            r"SyntaxError at .*/__init__.py:2: invalid syntax.*; correct it",
         ),
-        ("mistaken_raise", "\n\nraise RuntimeError('boom')", r"RuntimeError at .*__init__.py:3: boom.*; mend it"),
+        ("mistaken_raise", "\n\nraise RuntimeError('boom')", r"RuntimeError at .*__init__.py:3: boom.*; correct it"),
         ("mistaken_import", "import no_such", "No module named 'no_such'.; correct the name, or install what it needs"),
         (
             "mistaken_metric",

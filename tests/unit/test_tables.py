@@ -264,7 +264,7 @@ def test_authors_answer_prompts_behind_a_memory_with_ours_stand_in_no_printed_ro
     prompts = {"clag.router": "a" * 64}
     for source, label in (
         ("authors", "CLAG (Ours)"),
-        ("ours", "CLAG (Ours) [authors' prompts, the memory's in our wording]"),
+        ("ours", "CLAG (Ours) [authors' prompts, the memory's prompts are ours]"),
     ):
         said = {"prompts": prompts, "prompt_sources": [{"role": "clag.router", "source": source}]}
         (path / "run.json").write_text(json.dumps({**record, **said}))
@@ -275,7 +275,7 @@ def test_authors_answer_prompts_behind_a_memory_with_ours_stand_in_no_printed_ro
     said["prompt_sources"] += [{"role": role, "source": "authors"} for role in ("clag.link", "reader.list")]
     (path / "run.json").write_text(json.dumps({**record, **said}))
     found = cell(table(tmp_path), "Qwen3-0.6B", "CLAG (Ours)", "LoCoMo F1").measured
-    assert found is not None and found.caveats[-1] == "prompts of router in our wording", "some are theirs"
+    assert found is not None and found.caveats[-1] == "our prompts of router", "some are theirs"
 
 
 def measured(built: Table, label: str) -> float:
@@ -938,7 +938,7 @@ def test_a_run_with_the_authors_prompts_is_a_row_of_its_own() -> None:
         "prompts": {"rag.keywords": "a", "reader.default": "b"},
     }
     said = [{"role": "rag.keywords", "source": "ours"}, {"role": "reader.default", "source": "authors"}]
-    assert run_variant({**asked, "prompt_sources": said}) == "authors' prompts, the memory's in our wording"
+    assert run_variant({**asked, "prompt_sources": said}) == "authors' prompts, the memory's prompts are ours"
     both = {"prompts": {**asked["prompts"], "rag.rewrite": "c"}}
     some = [*said, {"role": "rag.rewrite", "source": "authors"}]
     assert run_variant({**asked, **both, "prompt_sources": some}) == "authors' prompts", "MemFly prints no draft"

@@ -2,7 +2,7 @@
 
 Source: CLAG, appendix G. A case is a question with EM = 0 and F1 at most that of the same backbone searching all notes
 (``clag_global_retrieval``, or A-Mem). The rules are deterministic and read stored records alone; their order decides
-cases that several rules fit, stands in ``clag_failures.yaml`` beside this file and is shown with every result.
+cases that several rules fit, is in ``clag_failures.yaml`` next to this file and is shown with every result.
 """
 
 import argparse
@@ -107,7 +107,7 @@ def load_config(path: Path = CONFIG) -> FailureConfig:
 
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Label a run's failures, store them beside its scores and show the distribution."""
+    """Label a run's failures, store them next to its scores and show the distribution."""
     parser = argparse.ArgumentParser(prog="python -m eval.results.analysis.clag_failures", description=main.__doc__)
     parser.add_argument("clag_run", type=Path, help="scored run of CLAG")
     parser.add_argument("baseline_run", type=Path, help="scored run that searches all notes")

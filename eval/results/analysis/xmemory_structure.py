@@ -48,7 +48,7 @@ def analyse(run: Path) -> dict[str, Any]:
 
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Analyse runs, store each result beside its run's scores and show them side by side."""
+    """Analyse runs, store each result next to its run's scores and show them side by side."""
     parser = argparse.ArgumentParser(prog="python -m eval.results.analysis.xmemory_structure", description=main.__doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
     options = parser.parse_args(arguments)

@@ -16,7 +16,7 @@ _SHOWN = 120
 
 @dataclass(frozen=True, slots=True)
 class NamedRun:
-    """A run as it is called beside its answers.
+    """A run's name next to its answers.
 
     Attributes:
         name: of its system.

@@ -68,7 +68,7 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
     """Say which system leads, by how much, and whether that can be claimed.
 
     References (no memory, full context, the gold evidence, constants) lead nothing, unless there is nothing else. A
-    system that has none but references beside it is held against the best of those that it is not behind. Where F1
+    system shown with references only is compared with the best of those that it is not behind. Where F1
     was also tested without the questions that have no answer, it is said what holds under one of the two alone.
 
     Args:
@@ -107,7 +107,7 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
 
 
 def _of_fewer_seeds(system: str, rows: Sequence[SystemRow], baseline: SystemRow) -> list[str]:
-    """That a test is of fewer seeds than a label names, which the means beside it are of."""
+    """Return the note that a test uses fewer seeds than the means next to it."""
     tested = next(row for row in rows if row.label == system)
     seeds = fewer_seeds(tested.repeats, baseline.repeats)
     return [f"That is of {named_seeds(seeds)}, which both ran."] if seeds else []

@@ -17,7 +17,7 @@ def compare_with(baseline: SystemRow, rows: Sequence[SystemRow], protocol: Proto
 
     Where no run has answers, evidence recall is the primary metric, whatever the protocol's is.
 
-    Where the protocol's F1 counts questions that have no answer, F1 without them is tested beside it: its tests are a
+    Where the protocol's F1 counts questions that have no answer, F1 without them is tested, too: its tests are a
     family of their own in Holm's correction.
 
     Systems that ran with several seeds are paired by seed: question by question, over the seeds that both have.

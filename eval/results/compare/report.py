@@ -132,7 +132,7 @@ def _asked_with(runs: Mapping[Path, StoredRun], prompts: str | None) -> dict[Pat
 
 def _own_protocol(runs: Sequence[StoredRun]) -> Protocol:
     protocols = {}
-    for run in (run for run in runs if not run.floor):  # a constant is read by the protocol of what it stands beside
+    for run in (run for run in runs if not run.floor):  # a constant has the protocol of the runs shown with it
         protocol = recorded_protocol(run.record["config"].get("protocol") or {})
         protocols[protocol.name] = protocol
     if len(protocols) > 1:

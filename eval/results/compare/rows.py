@@ -158,7 +158,7 @@ def labels(runs: Sequence[StoredRun], seeds: Sequence[Sequence[int]] = ()) -> li
         [f"seed{'s' if len(own) > 1 else ''} {listed_seeds(own)}" for own in seeds]
         or [f"seed {run.record['seed']}" for run in runs],
     ]
-    for texts in parts:  # a constant has no backbone and no seed, and its data set is that of what it stands beside
+    for texts in parts:  # a constant has no backbone and no seed, and the data set of the runs shown with it
         if len({text for text, run in zip(texts, runs, strict=True) if not run.floor}) > 1:
             named = [
                 name if run.floor else f"{name}, {text}" for name, text, run in zip(named, texts, runs, strict=True)

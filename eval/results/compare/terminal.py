@@ -34,7 +34,7 @@ def _terminal_tables(report: Report) -> tuple[tuple[str, Sequence[ComparisonColu
 
 #: Columns whose interval has room on a terminal; the files have them all.
 _WITH_INTERVAL = ("F1", "R@10")
-#: Longest name of a system that fits beside its figures on a terminal of 80 columns.
+#: Longest name of a system that fits next to its figures on a terminal of 80 columns.
 _LONGEST = 18
 
 
@@ -86,7 +86,7 @@ def _names(names: Sequence[str]) -> _Shown:
 
 
 def _shown(report: Report, column: ComparisonColumn) -> list[_Shown]:
-    """A column, and beside it its interval and its spread over seeds where it is one of the headline's."""
+    """Return a column, with its interval and spread over seeds where it is one of the headline's."""
     found = [row.estimates.get(column.name) for row in report.rows]
     shown: list[_Shown] = [(Column(column.name), [cell(estimate, column) for estimate in found])]
     if column.name in (*_WITH_INTERVAL, report.lead) or column in report.judges:

@@ -45,7 +45,7 @@ DEFINITIONS = (
     "contexts of the group (its backbone's tokenizer); nothing where no context was counted",
     "repeated: entries with the same main text as an earlier one of their kind and conversation; outdated: entries "
     "that came from a turn that the data set says is overruled and not from the one that holds in its place",
-    f"{DASH}: the run's files do not say; why stands below its table",
+    f"{DASH}: the run's files do not say; why is below its table",
 )
 _REACH_HEADINGS: dict[Reach, str] = {
     "whole": "F1, all in context",
@@ -160,7 +160,7 @@ def _cells(label: str, funnel: EvidenceFunnel) -> list[Cell]:
 
 
 def _reach_cells(funnel: EvidenceFunnel) -> list[str]:
-    """Scores by reach; where it is not known what was stored, all that is not in the context stands in one cell."""
+    """Scores by reach; where it is not known what was stored, all that is not in the context is in one cell."""
     reached = funnel.reached
     if not reached:
         return [DASH] * len(_REACH_HEADINGS)

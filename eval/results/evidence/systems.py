@@ -19,7 +19,7 @@ NAME = "all_systems"
 
 LEGEND = (
     "each run with a memory or without one, each seed by itself; not constant answers, nor runs that time questions. "
-    "References stand first; they show what is possible and have no rank",
+    "References are first; they show what is possible and have no rank",
     "score: F1, or the primary metric of a protocol without F1, percent, as the run's protocol defines and averages it "
     "(some count the false answer to a question without one as right); answerable: without the questions that have no "
     "answer. Systems are sorted by score, or by R@10 where nothing was answered",

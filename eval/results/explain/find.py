@@ -10,7 +10,7 @@ from memsys.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class CellPlace:
-    """One cell with where it stands."""
+    """One cell with where it is."""
 
     table: Table
     block: TableBlock

@@ -45,7 +45,7 @@ def differences(run: StoredRun, dataset: str, system: str, spec: PaperSpec) -> l
 
 
 def _part(settings: Mapping[str, Any], part: str, preset: str, named: Mapping[str, Any]) -> list[SettingDifference]:
-    """Compare one part with its preset, and with what the paper says of it beside (``named``)."""
+    """Compare one part with its preset, and with the paper's own name for it (``named``)."""
     name = str(settings.get("name"))
     same = current_name(name, CONF / part) == current_name(preset, CONF / part)
     found = [] if same else [SettingDifference(f"{part}.name", preset, name)]
@@ -62,5 +62,5 @@ def _part(settings: Mapping[str, Any], part: str, preset: str, named: Mapping[st
 
 
 def _added(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
-    """Settings that the preset leaves to their default. An engine's stand in a file of their own."""
+    """Settings that the preset leaves to their default. An engine's are in a file of their own."""
     return [key for key in own if key not in defaults and key.partition(".")[0] not in ("engine", "_target_")]

@@ -1,4 +1,4 @@
-"""Printing what stands behind a cell."""
+"""Printing what follows a cell."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Systems that stand beside each other in a plot; of more, each has a row.
+#: Systems that are shown next to each other in a plot; of more, each has a row.
 MOST_BESIDE = 8
 
 
 def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> Path:
     """Draw values by group, overall values and cost, and write ``<out>.svg``.
 
-    Up to :data:`MOST_BESIDE` systems stand beside each other in each group; of more, each has a row.
+    Up to :data:`MOST_BESIDE` systems are shown next to each other in each group; of more, each has a row.
 
     Args:
         series: one per system.
@@ -61,7 +61,7 @@ def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> Pa
 
 
 def _draw_beside(series: Sequence[Series], groups: Sequence[str], wording: Wording, *, costly: bool) -> "Figure":
-    """Draw a few systems beside each other in every group, and their cost in a panel of its own."""
+    """Draw a few systems side by side in every group, and their cost in a panel of its own."""
     plt = load_pyplot()
     width = max(4.2, 1.0 + 0.16 * len(groups) * (len(series) + 2))
     figure: Figure

@@ -75,7 +75,7 @@ def draw_sheet(sheet: Sheet, folder: Path) -> Path:
 
 
 def full_remark(sheet: Sheet) -> str:
-    """What stands under a figure: its remark, and what the mark of one conversation means where a curve has it."""
+    """What is under a figure: its remark, and what the mark of one conversation means where a curve has it."""
     lacking = [panel.title for panel in sheet.panels if not panel.has_values]
     left_out = (
         f" Left out, nothing printed or measured: {', '.join(lacking)}."

@@ -1,4 +1,4 @@
-"""Labels beside what they name, where they hide neither a mark nor another label."""
+"""Labels next to what they name, where they hide neither a mark nor another label."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,7 +31,7 @@ Label = tuple[str, float, float, str]
 
 
 def label_points(axes: "Axes", labels: Sequence[Label]) -> None:
-    """Write a label beside each point; call it when limits and layout are final."""
+    """Write a label next to each point; call it when limits and layout are final."""
     from matplotlib.transforms import Bbox
 
     from eval.commands import escaping

@@ -1,6 +1,6 @@
 """What the papers' figures are made from: printed numbers, and measured ones where there are runs.
 
-The figures themselves stand in ``eval/results/papers/<paper>/figures.py``.
+The figures themselves are in ``eval/results/papers/<paper>/figures.py``.
 """
 
 from collections.abc import Mapping, Sequence

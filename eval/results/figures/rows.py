@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Characters of a name in one line.
 _NAME = 36
-#: Inches of a panel, of a line of a name, and of what stands above and below the rows.
+#: Inches of a panel, of a line of a name, and of what is above and below the rows.
 _PANEL, _LINE, _AROUND = 1.75, 0.15, 1.5
 
 

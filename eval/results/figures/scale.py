@@ -107,7 +107,7 @@ def keep(path: Path, point: ScalePoint) -> None:
 
 
 def blocks(points: Sequence[ScalePoint]) -> dict[str, str]:
-    """Return what stands between the markers of the page, by name.
+    """Return what is between the markers of the page, by name.
 
     Raises:
         ConfigError: the measurements of one table are of different days or machines.

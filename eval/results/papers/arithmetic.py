@@ -1,7 +1,7 @@
 """Arithmetic on printed numbers: averages, sums, shares and repetitions, recomputed from their printed parts.
 
 A number *follows* when rounding of the number and of its parts explains the difference. Nothing is measured here. Which
-numbers of a paper follow from which others stands in ``eval/results/papers/<paper>/printed_numbers.py``.
+numbers of a paper follow from which others is in ``eval/results/papers/<paper>/printed_numbers.py``.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ _NOISE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """A printed number beside what its parts give.
+    """A printed number and the value that its parts give.
 
     Attributes:
         number: as printed.

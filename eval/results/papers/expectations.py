@@ -1,4 +1,4 @@
-"""Counts that show whether a method worked, and what its paper states of them: ``expectations.yaml`` beside a system.
+"""Counts that show whether a method worked, and what its paper states of them: ``expectations.yaml`` next to a system.
 
 The file is a list of :class:`MethodCount`. A value is expected only where a paper, its authors' code or a
 specification states it; everything else has none.

@@ -1,7 +1,7 @@
 """The papers' printed numbers as data: ``results/printed/<paper>.csv``, one row per number.
 
 Values are kept as printed (``12.9`` stays ``12.9``), so that a table shows the paper's own digits. What is known to be
-wrong with a number stands in its ``note``. What follows from what is checked by :mod:`eval.results.papers.arithmetic`.
+wrong with a number is in its ``note``. What follows from what is checked by :mod:`eval.results.papers.arithmetic`.
 """
 
 import csv
@@ -16,7 +16,7 @@ from memsys.errors import DataError
 PRINTED = shipped("results", "printed")
 
 MARKS = ("", "bold", "underline")
-#: Stands for the table of numbers that are printed in running text or beside a figure.
+#: Name of the table of numbers that are printed in running text or next to a figure.
 TEXT = 0
 
 

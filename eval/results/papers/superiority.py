@@ -96,7 +96,7 @@ def check_claim(
     """
     chosen = [number for number in numbers if _selected(number, claim.cells)]
     if not chosen:
-        raise ConfigError(f"claim {claim.says!r} of {claim.paper} is about no printed number; mend its cells")
+        raise ConfigError(f"claim {claim.says!r} of {claim.paper} is about no printed number; correct its cells")
     found = {number: value_of(number) for number in chosen}
     known = {number: value for number, value in found.items() if value is not None}
     if len(known) < len(found):
@@ -113,7 +113,7 @@ def _selected(number: PrintedNumber, cells: Mapping[str, Any]) -> bool:
 
 
 def _columns(cells: Cells) -> Iterator[dict[PrintedNumber, float]]:
-    """Cells that stand under one another in a block."""
+    """Cells that are under one another in a block."""
     groups: dict[tuple[object, ...], dict[PrintedNumber, float]] = {}
     for number, value in cells.items():
         place = (number.table, number.backbone, number.dataset, number.metric, number.category)

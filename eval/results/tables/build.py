@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _NOT_MEASURED = "settings or counts of the paper's own run: no other run could give it"
 _NOT_BUILT = "this system is not built here"
-#: Tells runs of a printed system from those with the authors' prompts, which stand in its printed row.
+#: Tells runs of a printed system from those with the authors' prompts, which are in its printed row.
 _OURS = "our prompts"
 
 
@@ -126,7 +126,7 @@ class TableBuilder:
         return sorted((key for key in found if key not in printed), key=rank)
 
     def _standing(self, key: RowKey, place: _BlockPlace, grid: _Grid) -> RowKey:
-        """The runs that stand in a printed row: those with the authors' prompts, unless ours cover more questions.
+        """The runs that are in a printed row: those with the authors' prompts, unless ours cover more questions.
 
         They alone repeat what was printed; the wording moves a score by more than most systems differ.
         """

@@ -1,4 +1,4 @@
-"""Which runs stand in which row of a table, and which do not and why."""
+"""Which runs are in which row of a table, and which do not and why."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from eval.scoring.shown import SHOWN_CHARS
 #: Begins the columns of verdicts that were recorded with the answers.
 RECORDED_JUDGE = "judge_recorded_"
 LATENCY_METRICS = frozenset({"retrieval_ms", "end_to_end_ms"})
-#: Sizes of what was retrieved, beside the metrics of the registry.
+#: Sizes of what was retrieved, next to the metrics of the registry.
 _RETRIEVED = frozenset({SHOWN_CHARS, "hit_chars", "hits"})
 
 
@@ -65,7 +65,7 @@ def asks_the_question(run: StoredRun) -> bool:
 
 
 def candidates_of(found: "Candidates", key: RowKey, dataset: str, metric: str) -> tuple[StoredRun, ...]:
-    """Runs that may stand in a cell: the row's own, and those without a backbone where it does not matter.
+    """Runs that may be in a cell: the row's own, and those without a backbone where it does not matter.
 
     What a memory retrieves does not depend on the backbone if no model writes it and the question is the query.
     """

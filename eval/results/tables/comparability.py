@@ -72,7 +72,7 @@ def other_terms(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...
         found.append(run.unanswered)
     roles = roles_in_ours(run.record)
     if roles and not asks_with_ours(run.record):  # the label of such a row says so
-        found.append(f"prompts of {', '.join(roles)} in our wording")
+        found.append(f"our prompts of {', '.join(roles)}")
     return tuple(found)
 
 

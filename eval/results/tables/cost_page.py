@@ -47,7 +47,7 @@ _SMALL = "_small"
 _NAMED = 3
 _INTRODUCTION = (
     "Calls, tokens and hours that others print, and those of our runs. Each line is a configuration of its own, with "
-    "the settings, the backbone and the data that it was taken with: a line of ours stands below the printed ones of "
+    "the settings, the backbone and the data that it was taken with: a line of ours is below the printed ones of "
     "its method, but is not the same work, and none of its figures is extrapolated to it."
 )
 _TERMS = (

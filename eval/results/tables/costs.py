@@ -1,7 +1,7 @@
 """What others print of the costs of memory systems, and what our ledgers count: ``results/printed/costs.yaml``.
 
 Our runs rarely have the printed work's size or settings, so that each is counted by itself: calls and tokens of
-construction per turn written, tokens per question, hours. :mod:`eval.results.tables.cost_page` sets them beside each
+construction per turn written, tokens per question, hours. :mod:`eval.results.tables.cost_page` sets them next to each
 other.
 """
 

@@ -1,4 +1,4 @@
-"""Cells that count a data set's questions: any run's record says how many there are, so no run has to stand in them."""
+"""Cells that count a data set's questions: any run's record says how many there are, so no run has to be in them."""
 
 from eval.results.papers.printed import PrintedNumber
 from eval.results.tables.candidates import Candidates

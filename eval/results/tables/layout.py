@@ -11,7 +11,7 @@ _NOTHING = TableCell("", None, None, measurable=False)
 
 @dataclass(frozen=True, slots=True)
 class TableLine:
-    """Cells that stand in one line, with the headings above them."""
+    """Cells that are in one line, with the headings above them."""
 
     label: str
     headings: tuple[str, ...]

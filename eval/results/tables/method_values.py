@@ -16,7 +16,7 @@ def fit(expected: ExpectedValue | None, value: float | None, run: StoredRun) -> 
 
     Returns:
         ``None`` where there is nothing to hold it against: nothing measured or stated, or a number that is stated for
-        whole conversations beside a run on their first sessions.
+        whole conversations next to a run on their first sessions.
     """
     if expected is None or value is None or not expected.bounded:
         return None

@@ -1,4 +1,4 @@
-"""What the runs say about each method: its own counts beside what its paper states, and malformed replies by role."""
+"""What the runs say about each method: its own counts next to what its paper states, and malformed replies by role."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -118,7 +118,7 @@ class Table:
 
     @property
     def cells(self) -> list[tuple[TableBlock, Row, TableColumn, TableCell]]:
-        """All cells with where they stand."""
+        """All cells with where they are."""
         return [
             (block, row, column, cell)
             for block in self.blocks

@@ -33,8 +33,8 @@ def index_page(papers: Mapping[str, Sequence[PaperTable]]) -> str:
     heads = columns(("paper", "table", *_HEADINGS), left=2)
     return page(
         "# The papers' tables",
-        "Printed cells and what is known of each. Measured: a run stands in the cell. The verdict asks whether the "
-        "printed number reproduces on the same questions (equivalence within a margin); the rule stands below "
+        "Printed cells and what is known of each. Measured: a run is in the cell. The verdict asks whether the "
+        "printed number reproduces on the same questions (equivalence within a margin); the rule is below "
         f"every table. What the papers claim of their tables: [{CLAIMS}]({CLAIMS}). How far the intervals can be "
         "trusted, and what a design detects: [coverage](../audit/coverage.md), [design](../audit/design.md).",
         render_markdown(Table("", heads, [*totals, *rows]), level=0),

@@ -23,7 +23,7 @@ def build_tables(
         numbers: of the tables; ``None`` for all.
 
     Returns:
-        The tables, and why runs stand in none of them, by run id.
+        The tables, and why runs are in none of them, by run id.
     """
     spec = load_spec(paper)
     candidates, unused = group_runs(runs, spec)

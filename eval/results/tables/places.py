@@ -1,4 +1,4 @@
-"""Paths and addresses of a machine: they stand in no table and in nothing that is committed."""
+"""Paths and addresses of a machine: they are in no table and in nothing that is committed."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Runs that are held against each other: same part of the same data, backbone, reader and wording, common questions."""
+"""Runs that are compared with each other: same part of the same data, backbone, reader and prompts, common questions."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -50,7 +50,7 @@ class SystemSpec:
 
     Attributes:
         label: as shown.
-        memory: memory configs whose runs may stand in it.
+        memory: memory configs whose runs may be in it.
         built: false where the paper has a system that is not in ``conf/memory`` yet.
     """
 
@@ -141,7 +141,7 @@ class PaperSpec:
         return self.datasets[dataset].readers or self.readers
 
     def embedder_of(self, backbone: str) -> str:
-        """The embedder that the paper used beside a backbone."""
+        """The embedder that the paper used with a backbone."""
         return self.embedder_by_backbone.get(backbone, self.embedder)
 
     def settings_of(self, part: str, backbone: str) -> Mapping[str, Any]:
@@ -150,7 +150,7 @@ class PaperSpec:
         return {**self.settings.get(part, {}), **own}
 
     def metric_of(self, metric: str, backbone: str) -> str:
-        """The name in ``scores.jsonl``: of a judge's verdicts it depends on who judged beside which backbone."""
+        """The name in ``scores.jsonl``: of a judge's verdicts it depends on the judge and its backbone."""
         return self.judges.get(backbone, self.judges.get("default", metric)) if metric == JUDGE else metric
 
     def dataset_of(self, run: str) -> str | None:
@@ -164,7 +164,7 @@ class PaperSpec:
         return self.further.get(system) or str(preset_labels().get(system, system))
 
     def is_built(self, system: str) -> bool:
-        """Whether there is a memory config whose runs may stand in a row."""
+        """Whether there is a memory config whose runs may be in a row."""
         return system not in self.systems or self.systems[system].built
 
     def backbone_label(self, backbone: str) -> str:

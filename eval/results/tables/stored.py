@@ -125,7 +125,7 @@ class StoredRun:
 
     @property
     def prompts(self) -> str:
-        """Whose or which prompts it was asked with; empty for those of this version in our wording."""
+        """Prompt set of the run; empty for this version's own."""
         return prompts_of(self.record)
 
     @property
