@@ -1,4 +1,4 @@
-"""Where the texts of a reader's prompts stand, and whether a recorded run was asked with them."""
+"""Prompts of a reader: their texts, and whether a recorded run was asked with them."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -69,7 +69,7 @@ def reworded_roles(record: Mapping[str, Any]) -> list[str]:
 
 
 def asks_with_ours(record: Mapping[str, Any]) -> bool:
-    """Whether a run with authors' prompts asked every role of its memory with ours, as no pack fits its preset.
+    """Return whether a run with authors' prompts asked every role of its memory with ours, as no pack fits its preset.
 
     Args:
         record: ``run.json``.
@@ -95,7 +95,7 @@ def _memory_sources(record: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def answer_prompts(record: Mapping[str, Any]) -> dict[str, str]:
-    """sha256 of the answer prompt of each role of the reader that a run asked.
+    """Return the sha256 of the answer prompt of each role of the reader that a run asked.
 
     Args:
         record: ``run.json``.
@@ -106,7 +106,7 @@ def answer_prompts(record: Mapping[str, Any]) -> dict[str, str]:
 
 @cache
 def _shipped(prompt_set: str) -> Mapping[str, str]:
-    """sha256 of the text of each role."""
+    """Return the sha256 of the text of each role."""
     try:
         files = sorted(prompt_folder(prompt_set).glob("*.txt"))
     except ConfigError:  # a reader of a plug-in that is not installed here

@@ -26,7 +26,7 @@ _MISSING = re.compile(r"Missing mandatory value: ([\w.]+)")
 
 
 def plain_message(error: Exception) -> str:
-    """What Hydra or OmegaConf says, in one line, without the advice to add settings that nothing reads."""
+    """Return Hydra's or OmegaConf's message in one line, without the advice to add settings that nothing reads."""
     if missing := _MISSING.search(str(error)):
         return f"{missing[1]} has no value: add {missing[1]}=VALUE"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -78,11 +78,11 @@ class Checker:
         return f"{text}: the value cannot be read; put it in quotes: '{key}=\"{value}\"'"
 
     def is_group(self, key: str) -> bool:
-        """Whether a key names a folder of choices."""
+        """Return whether a key names a folder of choices."""
         return bool(self._loader.repository.group_exists(key))
 
     def groups(self) -> list[str]:
-        """Groups at the top of ``conf/``."""
+        """Return the groups at the top of ``conf/``."""
         return [group for group in self._loader.list_groups("") if group != "hydra"]
 
     def _options(self, group: str) -> list[str]:
@@ -123,7 +123,7 @@ class Checker:
             raise ConfigError(f"{text}: this is not a value at all, so there would be nothing to run")
 
     def _needed(self) -> set[str]:
-        """Settings and choices at the top of the default configuration."""
+        """Return the settings and choices at the top of the default configuration."""
         source: Any = self._loader.repository.load_config(self._name)
         return {str(key) for key in source.config} | self._default_groups() - {"local"}
 
@@ -209,7 +209,7 @@ class Checker:
         return self.compose_above_cells([*map(first_cell, own), *lines]) if own else config
 
     def _unfit_choice(self, error: Exception) -> str:
-        """Why choices that exist do not go together."""
+        """Return why existing choices cannot be combined."""
         found = re.search(r"Could not override '([\w/@.]+)'", str(error))
         if not found:
             return plain_message(error)
@@ -221,7 +221,7 @@ class Checker:
         return f"{found[1]}: the chosen {parent} has no {child} that could be replaced; choose another {parent}{which}"
 
     def _chooses(self, name: str, child: str) -> bool:
-        """Whether the defaults of a choice, or of what it starts from, choose in a group below its own."""
+        """Return whether the defaults of a choice, or of what it starts from, choose in a group below its own."""
         source: Any = self._loader.repository.load_config(name)
         group = name.rpartition("/")[0]
         for entry in source.defaults_list or ():

@@ -53,7 +53,7 @@ class Preset:
 
 
 def presets(folder: Path = MEMORY) -> dict[str, Preset]:
-    """All presets of a folder and of the folders in it, by name, in the order of their choices.
+    """Return all presets of a folder and of the folders in it, by name, in the order of their choices.
 
     Its files are read once and again when one of them has changed.
 
@@ -90,7 +90,7 @@ def current_name(name: str, folder: Path = MEMORY) -> str:
 
 
 def named_systems(name: str, folder: Path = MEMORY) -> list[str]:
-    """Memories whose description begins with a system's name, the plainest first: Mem0g is mem0_graph.
+    """Return the memories whose description begins with a system's name, the plainest first: Mem0g is mem0_graph.
 
     Case and hyphens do not count.
     """
@@ -129,7 +129,7 @@ def chosen_settings(name: str, folder: Path, what: str) -> dict[str, Any]:
 
 
 def aliases(conf: Path = CONF) -> Mapping[str, Mapping[str, str]]:
-    """Names of earlier versions: group -> name -> choice of today; empty without ``aliases.yaml``."""
+    """Return the names of earlier versions: group -> name -> choice of today; empty without ``aliases.yaml``."""
     path = conf / "aliases.yaml"
     return read_settings(path) if path.is_file() else {}
 
@@ -186,7 +186,7 @@ def _naming(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _settings_of_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a variant; one with values of a sweep is a sweep without ``-m``."""
+    """Return the settings of a variant; one with values of a sweep is a sweep without ``-m``."""
     swept = {"hydra": {"mode": "MULTIRUN", "sweeper": {"params": entry["sweep"]}}} if "sweep" in entry else {}
     return _merged(entry.get("set", {}), swept)
 

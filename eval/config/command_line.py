@@ -46,7 +46,7 @@ class CommandLine:
         return None
 
     def arguments(self) -> list[str]:
-        """All of it in an order that Hydra reads."""
+        """Return all arguments in an order that Hydra accepts."""
         return [*self.options, *self.overrides]
 
 
@@ -68,7 +68,7 @@ def split(arguments: Sequence[str]) -> CommandLine:
 
 
 def _option(argument: str, rest: Iterator[str]) -> list[str]:
-    """An option and the value it needs."""
+    """Return an option and the value it needs."""
     name, equals, _ = argument.partition("=")
     actions = _actions()
     if name in _RESUMING:

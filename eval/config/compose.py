@@ -68,7 +68,7 @@ def compose_run(overrides: Sequence[str]) -> "DictConfig | None":
 
 
 def is_sweep(config: "DictConfig") -> bool:
-    """Whether the choices themselves ask for a sweep, as those of ``conf/sweep`` do."""
+    """Return whether the choices themselves ask for a sweep, as those of ``conf/sweep`` do."""
     return str(config.hydra.mode).rpartition(".")[2] == "MULTIRUN"
 
 

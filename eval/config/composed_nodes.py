@@ -1,4 +1,4 @@
-"""What a composed configuration holds, by dotted names; nothing is resolved, so that what is missing raises nothing."""
+"""Access to a composed configuration by dotted names, without resolving values, so that missing ones raise nothing."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ _OPEN_PARTS = ("backbone", "second", "embedder", "memory", "dataset", "reader", 
 
 
 def has_node(config: Any, key: str) -> bool:
-    """Whether a configuration holds a dotted name."""
+    """Return whether a configuration holds a dotted name."""
     node = config
     for part in key.split("."):
         node = child_node(node, part)
@@ -21,7 +21,7 @@ def has_node(config: Any, key: str) -> bool:
 
 
 def child_node(node: Any, part: str) -> Any:
-    """A child's node, ``None`` if there is none; values are not resolved."""
+    """Return a child's node, ``None`` if there is none; values are not resolved."""
     from omegaconf import DictConfig, ListConfig
 
     if (
@@ -37,7 +37,7 @@ def child_node(node: Any, part: str) -> Any:
 
 
 def takes_new_key(config: "DictConfig", key: str) -> bool:
-    """Whether a key may be added: below a part, in a mapping that is not an object with settings of its own."""
+    """Return whether a key may be added: below a part, in a mapping that is not an object with settings of its own."""
     parent = key.rpartition(".")[0]
     if key.partition(".")[0] not in _OPEN_PARTS or not has_node(config, parent):
         return False
@@ -50,7 +50,7 @@ def takes_new_key(config: "DictConfig", key: str) -> bool:
 
 
 def setting_names(node: Any, prefix: str = "") -> Iterator[str]:
-    """Dotted names of all settings but Hydra's."""
+    """Yield the dotted names of all settings but Hydra's."""
     from omegaconf import DictConfig
 
     if not isinstance(node, DictConfig) or node._is_none() or node._is_interpolation():

@@ -1,4 +1,4 @@
-"""Which settings of a part have the wrong type, found by the types of its class."""
+"""Type checks of a part's settings, by the types of its class."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass

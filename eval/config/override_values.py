@@ -1,4 +1,4 @@
-"""What an override that Hydra parsed gives: the values of a sweep, of a choice, or of its first cell."""
+"""Values of an override that Hydra parsed: of a sweep, of a choice, or of its first cell."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from memsys.errors import ConfigError
 
 
 def sweep_values(override: Any) -> Iterator[str]:
-    """The values of a sweep as texts.
+    """Yield the values of a sweep as texts.
 
     Raises:
         ConfigError: the sweep cannot be made, such as a range whose step is 0.
@@ -19,7 +19,7 @@ def sweep_values(override: Any) -> Iterator[str]:
 
 
 def chosen_values(override: Any) -> Iterator[Any]:
-    """The values of a choice: one, several of a sweep, or those of a list."""
+    """Yield the values of a choice: one, several of a sweep, or those of a list."""
     if override.is_sweep_override():
         yield from (text.strip("'\"") for text in sweep_values(override))
         return
@@ -28,7 +28,7 @@ def chosen_values(override: Any) -> Iterator[Any]:
 
 
 def first_cell(override: Any) -> str:
-    """The setting, with the first of its values where it has several."""
+    """Return the setting with its first value."""
     if not override.is_sweep_override():
         return str(override.input_line)
     sign, key = "+" if override.is_add() else "", override.get_key_element().lstrip("+~")
@@ -36,6 +36,6 @@ def first_cell(override: Any) -> str:
 
 
 def of_one_value(override: Any) -> str:
-    """The setting as a sweep of its one value, which Hydra gives to the cells of a sweep alone."""
+    """Return the setting as a sweep of its one value, which Hydra gives to the cells of a sweep alone."""
     key, _, value = str(override.input_line).partition("=")
     return f"{key}=choice({value or repr('')})"

@@ -21,7 +21,7 @@ T = TypeVar("T", bound="DataclassInstance")
 
 
 def preset_names(folder: Path) -> tuple[str, ...]:
-    """Names of the presets of a folder, sorted."""
+    """Return the names of the presets of a folder, sorted."""
     return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
 
 

@@ -28,7 +28,7 @@ class Price:
     source: str = ""
 
     def of(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """Dollars of these tokens."""
+        """Return the dollars of these tokens."""
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _MILLION
 
 
@@ -41,13 +41,13 @@ class EmbeddingPrice:
     source: str = ""
 
     def of(self, tokens: float) -> float:
-        """Dollars of these tokens."""
+        """Return the dollars of these tokens."""
         return tokens * self.embedding / _MILLION
 
 
 @cache
 def load_prices(path: Path = FILE) -> Mapping[str, Price]:
-    """Prices by name of the backbone; one whose entry is null has none.
+    """Return the prices by name of the backbone; one whose entry is null has none.
 
     Raises:
         ConfigError: an entry lacks a number, or has a setting that is none.
@@ -57,7 +57,7 @@ def load_prices(path: Path = FILE) -> Mapping[str, Price]:
 
 @cache
 def load_embedding_prices(path: Path = FILE) -> Mapping[str, EmbeddingPrice]:
-    """Prices by name of the embedder.
+    """Return the prices by name of the embedder.
 
     Raises:
         ConfigError: an entry lacks its number, or has a setting that is none.
@@ -72,7 +72,7 @@ def dates_of(prices: Iterable[Price | EmbeddingPrice | None]) -> str:
 
 
 def _entries(path: Path, keys: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Checked entries of backbones or of embedders; who has no price has none."""
+    """Yield the checked entries of backbones or of embedders; who has no price has none."""
     for name, entry in read_settings(path).items():
         of_embedder = isinstance(entry, dict) and set(_OF_EMBEDDERS) <= set(entry)
         if entry is not None and of_embedder == (keys == _OF_EMBEDDERS):

@@ -35,13 +35,13 @@ class RoleGroup:
     pack: Pack
 
     def entries(self) -> Iterator[tuple[str, PackPrompt | Absence]]:
-        """Each role and what the pack has for it."""
+        """Yield each role and what the pack has for it."""
         for role in self.settings.get("roles") or ():
             yield role, self.pack.find(role, self.settings)
 
 
 def wants_authors(settings: Mapping[str, Any]) -> bool:
-    """Whether a run asks for the authors' prompts; settings from before the choice existed do not.
+    """Return whether a run asks for the authors' prompts; settings from before the choice existed do not.
 
     Raises:
         ConfigError: the source is none of the choices.
@@ -82,7 +82,7 @@ def settings_with_prompts(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def prompt_rows(settings: Mapping[str, Any]) -> list[dict[str, Json]] | None:
-    """What a run's record says of the source of each role's prompt; ``None`` where all wording is ours.
+    """Return what a run's record says of the source of each role's prompt; ``None`` where all wording is ours.
 
     Args:
         settings: of the run, authors' prompts in place.

@@ -36,7 +36,7 @@ A model of your own, on vLLM or any OpenAI-compatible endpoint: docs/models.md
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
-    """Whether the command line asks for the help of :func:`help_text`."""
+    """Return whether the command line asks for the help of :func:`help_text`."""
     return any(argument in ("--help", "-h") for argument in arguments)
 
 
@@ -64,7 +64,7 @@ def help_text(arguments: Sequence[str], conf: Path = CONF, added: Sequence[Path]
 
 
 def groups(conf: Path) -> Iterator[str]:
-    """Names of the configuration groups of a run, sorted: the folders that hold presets."""
+    """Yield the names of the configuration groups of a run, sorted: the folders that hold presets."""
     folders = [path for path in conf.rglob("*") if path.is_dir()]
     for folder in sorted(path for path in folders if path.name != _BASES and path.parent.name != MEMORY.name):
         name = folder.relative_to(conf).as_posix()

@@ -15,7 +15,7 @@ from eval.config.override_values import of_one_value
 
 
 def settings_for_hydra(checker: Checker, parsed: Sequence[Any], multirun: bool) -> tuple[str, ...]:
-    """The settings of a command line, with those that its cells alone have as sweeps of one value.
+    """Return the settings of a command line, with those that its cells alone have as sweeps of one value.
 
     Args:
         checker: knows ``conf/``.

@@ -86,7 +86,7 @@ def check_part(made: object, group: str, settings: Mapping[str, Any]) -> None:
 
 
 def _cause(target: str, error: BaseException) -> str:
-    """What was raised at the import, without what Hydra's message puts before and after it."""
+    """Return what was raised at the import, without what Hydra's message puts before and after it."""
     module, _, name = target.rpartition(".")
     if module in sys.modules:
         there = [each for each, value in vars(sys.modules[module]).items() if isinstance(value, type)]

@@ -34,7 +34,7 @@ ADVERSARIAL_TREATMENTS: tuple[Adversarial, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """What a group's boards need.
+    """Inputs of a group's boards.
 
     Attributes:
         runs: all runs.
@@ -50,7 +50,7 @@ class Board:
 
 
 def group_answer(group: RunGroup, board: Board, metrics: Sequence[str]) -> Json:
-    """One group: its runs, and a board per metric and treatment of category 5."""
+    """Return one group: its runs, and a board per metric and treatment of category 5."""
     boards: dict[str, dict[str, Json]] = {}
     for metric in metrics:
         for treatment in ADVERSARIAL_TREATMENTS:
@@ -99,7 +99,7 @@ def _board(found: Scored, group: RunGroup, board: Board, metric: str, treatment:
 
 
 def _tests_of(runs: Sequence[StoredRun], metric: str, treatment: Adversarial) -> tuple[str, Protocol, str]:
-    """Column and rule of a board's tests, and what to say of them where they are of no declared family."""
+    """Return the column and rule of a board's tests, and what to say of them where they are of no declared family."""
     protocol = weighted_protocol(runs[0])
     families = declared_tests(runs, protocol)
     unanswerable = any(run.asks_unanswerable for run in runs)
@@ -138,14 +138,14 @@ def _setting(found: Scored, group: RunGroup, board: Board, metric: str, treatmen
 
 
 def _figures(found: ComparisonEstimate) -> Json:
-    """Mean of a system with the ends of its interval; those of a share are shown from 0 to 100."""
+    """Return the mean of a system with the ends of its interval; those of a share are shown from 0 to 100."""
     interval = found.shown_interval
     ends = () if interval is None else (interval.low, interval.high)
     return [round(value, PAGE_DECIMALS) for value in (found.value, *ends)]
 
 
 def _test(pair: Pair | None) -> Json:
-    """The test of a row against the baseline; ``None`` for the baseline, and where there is none."""
+    """Return the test of a row against the baseline; ``None`` for the baseline, and where there is none."""
     if pair is None:
         return None
     result, interval = pair.result, pair.result.interval

@@ -25,7 +25,7 @@ _RANGE = 20
 
 
 def audit_section(folder: Path = FOLDER, *, unmeasured_judges: bool = False) -> Json:
-    """What was found, the terms, and the tables as texts; ``None`` where no audit was written.
+    """Return what was found, the terms, and the tables as texts; ``None`` where no audit was written.
 
     Args:
         folder: of the audit.
@@ -53,7 +53,7 @@ def audit_section(folder: Path = FOLDER, *, unmeasured_judges: bool = False) -> 
 
 
 def _named(text: str) -> tuple[str, str]:
-    """What a line is about, and what it says of it."""
+    """Return what a line is about, and what it says of it."""
     name, _, rest = text.partition("**: ")
     return plain(name), plain(rest)
 
@@ -65,7 +65,7 @@ def _board(tables: Mapping[str, Sequence[Row]], config: AuditConfig, data: str) 
 
 
 def plain(text: str) -> str:
-    """A text without the marks of Markdown."""
+    """Return a text without the marks of Markdown."""
     return text.replace("*", "").replace("`", "")
 
 
@@ -80,5 +80,5 @@ def _table(title: str, note: str, rows: Sequence[Row], columns: Mapping[str, str
 
 
 def _unbroken(text: str) -> str:
-    """An interval or a range on one line."""
+    """Return an interval or a range on one line."""
     return text.replace(" ", "\u00a0") if text[:1] in "[0123456789" and len(text) < _RANGE else text

@@ -33,7 +33,7 @@ class Cache:
         self._folder = folder
 
     def get(self, name: str, inputs: Iterable[Json], make: Callable[[], Json]) -> Json:
-        """A part of the page, from the cache where its inputs are the same.
+        """Return a part of the page, from the cache where its inputs are the same.
 
         Args:
             name: of the part.
@@ -61,7 +61,7 @@ class Cache:
 
 
 def _read(path: Path) -> list[Any] | None:
-    """An entry; one that is not as it was written, or is another's, counts as absent and is computed again."""
+    """Return an entry; one that is not as it was written, or is another's, counts as absent and is computed again."""
     try:
         checksum, _, text = path.read_text(encoding="utf-8").partition("\n")
         found: list[Any] | None = json.loads(text) if checksum == _checksum(path, text) else None
@@ -75,7 +75,7 @@ def _checksum(path: Path, text: str) -> str:
 
 
 def fingerprint(folder: Path) -> list[Json]:
-    """Names, sizes and times of change of a run's files, sorted.
+    """Return the names, sizes and times of change of a run's files, sorted.
 
     Hidden ones do not count: a run that is going on writes them for a moment. What is gone by now counts neither.
     """
@@ -94,7 +94,7 @@ def fingerprint(folder: Path) -> list[Json]:
 
 @cache
 def code_stamp() -> str:
-    """Checksum of the code and settings that figures depend on."""
+    """Return the checksum of the code and settings that figures depend on."""
     digest = hashlib.sha256()
     sources = (
         sorted((ROOT / "eval").rglob("*.py")) + sorted((ROOT / "eval").rglob("*.yaml")) + sorted(CONF.rglob("*.yaml"))

@@ -60,7 +60,7 @@ def _shown(call: CallRecord) -> Json:
 
 
 def first_difference(one: Sequence[CallRecord], other: Sequence[CallRecord]) -> str:
-    """The first call while memories were written that only one run made, or made with another request.
+    """Return the first call while memories were written that only one run made, or made with another request.
 
     Calls are matched by phase, role, what they are about, and attempt, in the order of the first run.
 

@@ -1,4 +1,4 @@
-"""What the page shows: ``eval/report/report.yaml``."""
+"""Settings of the page: ``eval/report/report.yaml``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _SHARES = ("abstained", "trapped")
 
 @dataclass(frozen=True, slots=True)
 class PageConfig:
-    """What the page shows.
+    """Settings of the page.
 
     Attributes:
         answer: metrics of the first view, the first one being shown at first.

@@ -41,7 +41,7 @@ class Collected:
     sources: tuple[Path, ...] = ()
 
     def inputs(self, numbers: Iterable[int] | None = None) -> Json:
-        """What the figures of some runs were computed from."""
+        """Return what the figures of some runs were computed from."""
         chosen = range(len(self.runs)) if numbers is None else numbers
         return [fingerprint(self.sources[number]) for number in chosen]
 
@@ -66,7 +66,7 @@ def collect(roots: Sequence[Path]) -> Collected:
 
 
 def _identity(record: Mapping[str, object]) -> tuple[str, str]:
-    """Tells a run from another of its id; its exported summary is the same run."""
+    """Return the key that distinguishes runs of one id; an exported summary is the same run."""
     return str(record.get("run_id")), str(record.get("started"))
 
 
@@ -178,13 +178,13 @@ def _systems(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], dict[int, list
 
 
 def _metrics(runs: Sequence[StoredRun], group: RunGroup, config: PageConfig) -> list[str]:
-    """The metrics of the configuration, and the judges of any run of the group."""
+    """Return the metrics of the configuration, and the judges of any run of the group."""
     judges = {name for number in group.members for name in (runs[number].summary.get("judges") or {})}
     return [*config.answer, *sorted(judges)]
 
 
 def _slices(group: RunGroup, runs: Sequence[StoredRun], read: Mapping[int, Read], answer: Json) -> Json:
-    """Slices under the first metric, category 5 left out where there are others."""
+    """Return the slices under the first metric, category 5 left out where there are others."""
     metric = next(iter(answer["boards"]), None)
     if metric is None:
         return None
@@ -202,7 +202,7 @@ def _slices(group: RunGroup, runs: Sequence[StoredRun], read: Mapping[int, Read]
 
 
 def _writing(numbers: Sequence[int], read: Mapping[int, Read]) -> dict[str, dict[str, str]]:
-    """By two runs and conversation: the first call of writing in which they differ."""
+    """Return, by two runs and conversation, the first call of writing in which they differ."""
     found: dict[str, dict[str, str]] = {}
     for one, other in combinations([number for number in numbers if number in read], 2):
         ours, theirs = read[one].ledger.writing, read[other].ledger.writing
@@ -221,7 +221,7 @@ def _scores(collected: Collected, names: Sequence[str], cache: Cache) -> list[Js
 
 
 def _categories(runs: Sequence[StoredRun], datasets: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Names of the categories by data set and number, as text, as JSON has it."""
+    """Return the names of the categories by data set and number, as text, as JSON has it."""
     found: dict[str, dict[int, str]] = {dataset: {} for dataset in datasets}
     for run, dataset in zip(runs, datasets, strict=True):
         found[dataset] |= category_names(run)

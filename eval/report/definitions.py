@@ -13,7 +13,7 @@ from memsys.vocabulary import Json
 
 
 def definitions(runs: Sequence[StoredRun]) -> Json:
-    """Lenses of all data sets, and why one is missing."""
+    """Return the lenses of all data sets, and why one is missing."""
     found, missing = lenses_of(runs, load_config(), [load_protocol(name) for name in protocol_names()])
     names = dict(zip((run.run_id for run in runs), dataset_names(runs), strict=True))
     found.sort(key=lambda lens: -len(lens.systems))

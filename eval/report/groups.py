@@ -14,7 +14,7 @@ from eval.scoring.rows import ScoreRow
 
 
 def rows_of(run: StoredRun, questions: Sequence[str]) -> list[ScoreRow]:
-    """A run's rows on some questions, in their order."""
+    """Return a run's rows on some questions, in their order."""
     rows: Mapping[str, ScoreRow] = {row.question_id: row for row in run.rows}
     return [rows[question] for question in questions]
 
@@ -35,7 +35,7 @@ class Scored:
 
 
 def scored(runs: Sequence[StoredRun], group: RunGroup, metric: str, treatment: Adversarial) -> Scored | None:
-    """Scores of a group's runs on its common questions.
+    """Return the scores of a group's runs on its common questions.
 
     A run without this score anywhere is left out; a question that one of the others lacks a score for is left out.
 

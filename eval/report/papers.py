@@ -23,7 +23,7 @@ from memsys.vocabulary import Json
 
 
 def tables(runs: Sequence[StoredRun]) -> list[Json]:
-    """All tables of all papers."""
+    """Return all tables of all papers."""
     found = []
     for paper in spec_names():
         with stage(f"building the tables of {paper}"):
@@ -65,7 +65,7 @@ def _text(text: TextLine, line: TableLine) -> Json:
 
 
 def _behind(cell: TableCell, column: TableColumn | None) -> Json:
-    """What follows a measured value; ``None`` where there is none."""
+    """Return the remark after a measured value; ``None`` where there is none."""
     if cell.measured is None or column is None:
         return None
     return {
@@ -77,6 +77,6 @@ def _behind(cell: TableCell, column: TableColumn | None) -> Json:
 
 
 def _pairs(table: Table) -> Json:
-    """Paired tests between the systems of a table."""
+    """Return the paired tests between the systems of a table."""
     rows = [[pair.where, *pair_cells(pair)] for pair in table.pairs]
     return {"headings": ["", *PAIR_HEADINGS], "rows": rows, "legend": list(PAIR_LEGEND)} if rows else None

@@ -35,7 +35,7 @@ class Unfinished:
 
 
 def unfinished(folders: Iterable[Path]) -> list[Unfinished]:
-    """Runs whose record does not say ``complete``, or that have no scores yet."""
+    """Return the runs whose record does not say ``complete``, or that have no scores yet."""
     found = []
     for folder in folders:
         record = read_record(folder)
@@ -59,5 +59,5 @@ def unfinished(folders: Iterable[Path]) -> list[Unfinished]:
 
 
 def _lines(path: Path) -> int:
-    """Whole lines; a line that is being written is not counted."""
+    """Return the whole lines; a line that is being written is not counted."""
     return path.read_bytes().count(b"\n") if path.is_file() else 0

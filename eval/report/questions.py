@@ -23,7 +23,7 @@ class Texts:
     numbers: dict[str, int] = field(default_factory=dict)
 
     def number(self, text: str) -> int:
-        """Number of a text."""
+        """Return the number of a text."""
         return self.numbers.setdefault(text, len(self.numbers))
 
     @property
@@ -34,7 +34,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a run directory holds, read once for all views."""
+    """Content of a run directory, read once for all views."""
 
     references: Mapping[str, ReferenceRecord]
     answers: Mapping[str, AnswerRecord]
@@ -138,14 +138,14 @@ class Browser:
         return {name: round(value, PAGE_DECIMALS) for name, value in found.items() if value is not None}
 
     def _stored(self, memories: Memories, reference: ReferenceRecord) -> Json:
-        """By gold turn: numbers of the texts of the memories that name it, and how many more there are."""
+        """Return, by gold turn, the numbers of the texts that name it, and how many more there are."""
         if not memories.known(reference.conversation_id):
             return None
         found = {turn: memories.of(reference.conversation_id, turn) for turn in reference.evidence}
         return {turn: [[self.texts.number(text) for text in texts], more] for turn, (texts, more) in found.items()}
 
     def _hits(self, retrieval: RetrievalRecord | None, reference: ReferenceRecord) -> list[Json]:
-        """Text number, and the gold turns that the memory comes from, best first."""
+        """Return the text number, and the gold turns that the memory comes from, best first."""
         gold = set(reference.evidence)
         return [
             [self.texts.number(hit.text), [turn for turn in hit.turn_ids if turn in gold]]
@@ -167,7 +167,7 @@ class Browser:
 
 
 def _question(answer: AnswerRecord | None, retrieval: RetrievalRecord | None) -> str:
-    """Text of the question; a run without a reader keeps it as the query."""
+    """Return the text of the question; a run without a reader keeps it as the query."""
     if answer is not None:
         return answer.question
     return str(retrieval.trace.get("query", "")) if retrieval else ""
@@ -185,7 +185,7 @@ def _answer(answer: AnswerRecord | None) -> Json:
 
 
 def _verdicts(judged: Sequence[StoredVerdicts]) -> Mapping[str, Mapping[str, list[Json]]]:
-    """Verdicts and reasons by question and judge."""
+    """Return the verdicts and reasons by question and judge."""
     found: dict[str, dict[str, list[Json]]] = {}
     for one in judged:
         for verdict in one.verdicts:

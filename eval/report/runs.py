@@ -1,4 +1,4 @@
-"""Where the page's numbers come from: one card per run."""
+"""Provenance of the page's numbers: one card per run."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def run_cards(runs: Sequence[StoredRun], with_texts: Sequence[bool]) -> list[Jso
 
 
 def board_names(runs: Sequence[StoredRun]) -> dict[str, str]:
-    """By run id: backbone, prompts, reader and questions that a run shares with those it can be ranked among."""
+    """Return, by run id, the backbone, prompts, reader and questions that a run shares with those it can be ranked among."""
     sets = {run.run_id: name for run, name in zip(runs, dataset_names(runs), strict=True)}
     found: dict[str, str] = {}
     for group in comparable_runs(runs, lambda run: sets[run.run_id]):
@@ -89,7 +89,7 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
 
 
 def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int, str]:
-    """Short names of a group's runs: the memory, and of several with one name what tells them apart."""
+    """Return the short names of a group's runs: the memory, and of several with one name what tells them apart."""
     repeated = Counter(runs[number].memory for number in members)
     own = [runs[number] for number in members]
     names = [label_of(run.memory, run.record) if repeated[run.memory] > 1 else run.memory for run in own]
@@ -98,7 +98,7 @@ def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int,
 
 
 def run_costs(run: StoredRun) -> dict[str, float]:
-    """What a question costs: context, calls, tokens; tokens per turn written; dollars where a price is known."""
+    """Return what a question costs: context, calls, tokens; tokens per turn written; dollars where a price is known."""
     context = mean_of(row.metrics.get("context_tokens") for row in run.rows).value
     found = {name: one.value for name, one in cost_estimates(run.summary).items()}
     if context is not None:
@@ -110,7 +110,7 @@ def run_costs(run: StoredRun) -> dict[str, float]:
 
 
 def mean_costs(costs: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Means over a system's seeds of what all of them recorded, as :func:`run_costs` rounds."""
+    """Return the means over a system's seeds of what all of them recorded, as :func:`run_costs` rounds."""
     shared = [name for name in costs[0] if all(name in cost for cost in costs)]
     return {
         name: round(fsum(cost[name] for cost in costs) / len(costs), 6 if name == "dollars" else 2) for name in shared
@@ -118,7 +118,7 @@ def mean_costs(costs: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _agreements(run: StoredRun) -> list[list[Json]]:
-    """Each two judges of a run: names, answers that both decided, share on which they agree, Cohen's kappa."""
+    """Return each two judges of a run: names, answers that both decided, share on which they agree, Cohen's kappa."""
     shares = {
         judge: {row.question_id: row.metrics.get(judge) for row in run.rows}
         for judge in run.summary.get("judges") or ()
@@ -131,12 +131,12 @@ def _agreements(run: StoredRun) -> list[list[Json]]:
 
 
 def _without(run: StoredRun) -> str:
-    """What a run without a backbone is; empty for one that has one."""
+    """Return the kind of a run without a backbone; empty for one that has one."""
     return "constant answer, no model" if run.floor else "retrieval only" if run.retrieval_only else ""
 
 
 def _changed(config: Mapping[str, Any], part: str) -> list[list[Json]]:
-    """Settings of a part that differ from its preset."""
+    """Return the settings of a part that differ from its preset."""
     if part == "backbone" and config.get("mode") == "retrieval_only":
         return []
     settings = config.get(part) or {}

@@ -21,7 +21,7 @@ _WAYS: tuple[_Way, ...] = tuple(product(get_args(Adversarial), get_args(Weightin
 
 
 def metric_list(runs: Sequence[StoredRun], config: PageConfig) -> list[dict[str, Json]]:
-    """The metrics to choose from: those that at least one run holds, judges last with what is known of them.
+    """Return the metrics to choose from: those that at least one run holds, judges last with what is known of them.
 
     Returns:
         Of each its name, its group in the menu, its source, its unit, and whether a lower value is better.
@@ -54,7 +54,7 @@ def _entry(name: str, group: str, source: str) -> dict[str, Json]:
 
 
 def run_scores(run: StoredRun, metrics: Sequence[str]) -> dict[str, dict[str, Json]]:
-    """Every metric of one run.
+    """Return every metric of one run.
 
     Returns:
         metric -> cell -> ``[value, low, high, unit of the interval, questions scored]`` in the metric's unit; of one
@@ -80,7 +80,7 @@ def _cells(run: StoredRun, metric: str) -> dict[str, Json]:
 
 
 def _effective(way: _Way, metric: str, categories: Sequence[int], has_adversarial: bool) -> _Way | None:
-    """The first of the ways that must give the same mean; ``None`` for one that the metric does not have."""
+    """Return the first of the ways that must give the same mean; ``None`` for one that the metric does not have."""
     adversarial, weighting = way
     if is_beam_score(metric):  # the mean of its kinds, whatever is chosen
         return AVERAGING.adversarial, AVERAGING.weighting

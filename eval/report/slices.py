@@ -20,7 +20,7 @@ _LENGTHS = ((1, 2), (3, 5), (6, None))
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What slices need to know about questions.
+    """Properties of questions by which slices are made.
 
     Attributes:
         references: gold by question id; empty where only summaries are here.
@@ -38,7 +38,7 @@ class Known:
 def distances(
     references: Mapping[str, ReferenceRecord], memories: Sequence[Memories]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """How far and how old the evidence of each question is.
+    """Return how far and how old the evidence of each question is.
 
     Turns are known from the memories of all runs together: one that stores every turn is enough. Questions whose
     evidence no memory names are absent.
@@ -103,14 +103,14 @@ def _parts(scored: Scored, labels: Sequence[str | None]) -> list[Json]:
 
 
 def _figures(scores: MetricScores) -> list[float]:
-    """Mean with the ends of its interval, where there is one."""
+    """Return the mean with the ends of its interval, where there is one."""
     interval = cluster_interval(scores)
     ends = () if interval is None else (interval.low, interval.high)
     return [round(float(value), _DIGITS) for value in (scores.values.mean(), *ends)]
 
 
 def _binned(values: Mapping[str, float], scored: Scored, unit: str) -> Callable[[ScoreRow], str | None]:
-    """Thirds of the questions by a value, named by their ends."""
+    """Return the thirds of the questions by a value, named by their ends."""
     own = sorted(values[row.question_id] for row in scored.rows if row.question_id in values)
     if not own:
         return lambda row: None

@@ -47,7 +47,7 @@ def watch(
 
 
 def state(roots: Sequence[Path]) -> Json:
-    """Names, sizes and times of change of all files of all runs."""
+    """Return the names, sizes and times of change of all files of all runs."""
     return [fingerprint(folder) for folder in find_run_folders(roots)]
 
 

@@ -1,1 +1,1 @@
-"""What finished runs say: tables, comparisons, figures, evidence recall, the papers' printed numbers, single cells."""
+"""Results of finished runs: tables, comparisons, figures, evidence recall, printed numbers, single cells."""

@@ -44,7 +44,7 @@ def _marked(text: str) -> tuple[Span | str, ...]:
 
 
 def _about(preset: Preset) -> str:
-    """First sentence of what a preset says of itself, without its full stop."""
+    """Return the first sentence of what a preset says of itself, without its full stop."""
     return first_sentence(preset.file) if preset.of is None else _sentence(preset.about)
 
 

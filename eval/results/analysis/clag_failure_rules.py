@@ -82,29 +82,29 @@ class Case:
 
 
 def compositional(case: Case, config: FailureConfig) -> bool:
-    """The question combines facts, but at most one cluster was picked."""
+    """Return whether the question combines facts, but at most one cluster was picked."""
     asked = case.category in config.compositional_categories or found(config.compositional_cues, case.question)
     return asked and len(case.selected) <= 1
 
 
 def temporal(case: Case, config: FailureConfig) -> bool:
-    """The question asks for a time, and no picked profile speaks of any."""
+    """Return whether the question asks for a time, and no picked profile speaks of any."""
     asked = case.category in config.temporal_categories or found(config.temporal_cues, case.question)
     return asked and not found(config.temporal_words, case.profiles)
 
 
 def location(case: Case, config: FailureConfig) -> bool:
-    """The question asks for a place, and no picked profile speaks of any."""
+    """Return whether the question asks for a place, and no picked profile speaks of any."""
     return found(config.location_cues, case.question) and not found(config.location_words, case.profiles)
 
 
 def numeric(case: Case, config: FailureConfig) -> bool:
-    """The question asks for a number, and no picked profile speaks of any."""
+    """Return whether the question asks for a number, and no picked profile speaks of any."""
     return found(config.numeric_cues, case.question) and not found(config.numeric_words, case.profiles)
 
 
 def stale(case: Case, config: FailureConfig) -> bool:
-    """The baseline holds gold evidence that CLAG missed and that is later.
+    """Return whether the baseline holds gold evidence that CLAG missed and that is later.
 
     Later than every turn CLAG retrieved, or in a later session than CLAG's best hit.
     """
@@ -117,7 +117,7 @@ def stale(case: Case, config: FailureConfig) -> bool:
 
 
 def entity(case: Case, config: FailureConfig) -> bool:
-    """A name of the question is in no picked profile, or most hits are said by somebody else."""
+    """Return whether a name of the question is in no picked profile, or most hits are said by somebody else."""
     names = names_in(case.question, config.no_names)
     if not names:
         return False

@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How often the truth lay inside, for one intraclass correlation.
+    """Coverage of intervals for one intraclass correlation.
 
     Attributes:
         correlation: intraclass correlation of the scores.

@@ -35,7 +35,7 @@ DESIGNS = (2, 5, 10, 20, 30)
 
 
 def measured_components(runs: Sequence[StoredRun]) -> Components:
-    """Components of the difference between the two retrievers, percentage points squared.
+    """Return the components of the difference between the two retrievers, percentage points squared.
 
     Raises:
         KeyError: one of the two runs is missing.

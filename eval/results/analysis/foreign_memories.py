@@ -59,13 +59,13 @@ Scores = dict[str, float]
 
 
 def mean_scores(rankings: Sequence[Ranking]) -> Scores:
-    """Mean of each column's metric over some rankings, percent."""
+    """Return the mean of each column's metric over some rankings, percent."""
     figures = {**{metric: EVIDENCE_METRICS[metric] for metric in COLUMNS}, **DISTINCT}
     return {name: 100 * fsum(map(figure, rankings)) / len(rankings) for name, figure in figures.items()}
 
 
 def texts_of(sample: Sample, turn_format: TurnFormat) -> list[str]:
-    """What a memory of turns holds of a pool: a line per turn."""
+    """Return what a memory of turns holds of a pool: a line per turn."""
     return [passage_of_turn(turn, turn_format).undated for turn in sample.conversation.turns]
 
 
@@ -90,7 +90,7 @@ def scored(asked: Sequence[Sample], memories: Sequence[Sequence[str]], order: Or
 
 
 def _holds(memory: Sequence[str], gold_texts: Sequence[str]) -> NDArray[np.bool_]:
-    """Which normalised text holds which gold text, shape (texts, gold); gold that is equal counts once."""
+    """Return which normalised text holds which gold text, shape (texts, gold); gold that is equal counts once."""
     gold = tuple(dict.fromkeys(filter(None, map(normalise, gold_texts))))
     return np.array([[one in text for one in gold] for text in memory], dtype=np.bool_)
 
@@ -143,7 +143,7 @@ def compare_memories(
 
 
 def printed_rows() -> dict[str, Scores]:
-    """CLAG's printed rows of BioASQ in Table 4, by system."""
+    """Return CLAG's printed rows of BioASQ in Table 4, by system."""
     numbers = [one for one in load_printed("clag") if one.table == 4 and one.dataset == "bioasq"]
     wanted = {f"{metric}_substring": metric for metric in COLUMNS}
     rows: dict[str, Scores] = {f"printed {system}": {} for system in PRINTED}
@@ -163,7 +163,7 @@ def score_records(rows: Mapping[str, Scores]) -> Table:
 
 
 def load_embedder() -> Embedder:
-    """The embedder of CLAG's runs."""
+    """Return the embedder of CLAG's runs."""
     settings = chosen_settings("minilm", CONF / "embedder", "embedder")
     module, _, name = str(settings.pop("_target_")).rpartition(".")
     built: Embedder = getattr(importlib.import_module(module), name)(**settings).build()

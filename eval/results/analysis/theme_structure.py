@@ -1,4 +1,4 @@
-"""How themes changed while a memory was built, and what its retrieval cost (xMemory, sections 5.2 and 5.3).
+"""Changes of themes while a memory was built, and its retrieval's costs (xMemory, sections 5.2 and 5.3).
 
 Pure functions over stored records.
 """

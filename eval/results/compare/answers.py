@@ -53,7 +53,7 @@ def _answered(system: NamedRun) -> bool:
 
 
 def _by_data(systems: Sequence[NamedRun]) -> list[list[NamedRun]]:
-    """Systems whose questions are the same: other data may have other questions of the same ids."""
+    """Return the systems whose questions are the same: other data may have other questions of the same ids."""
     groups: list[list[NamedRun]] = []
     for system in systems:
         home = next((group for group in groups if on_the_same_data(system.run, group[0].run)), None)
@@ -65,7 +65,7 @@ def _by_data(systems: Sequence[NamedRun]) -> list[list[NamedRun]]:
 
 
 def _lines(systems: Sequence[NamedRun], count: int) -> Iterator[str]:
-    """Up to ``count`` questions of one data; none where no question is common."""
+    """Yield the up to ``count`` questions of one data; none where no question is common."""
     references = load_references(systems[0].path)
     answered = [(system.name, load_answers(system.path)) for system in systems]
     common = set.intersection(*(set(answers) for _, answers in answered)) & set(references)

@@ -1,4 +1,4 @@
-"""What the others are compared with: the system that is named, else the conventional simplest one."""
+"""Baseline of a comparison: the named system, else the conventional simplest one."""
 
 from collections import Counter
 from collections.abc import Sequence

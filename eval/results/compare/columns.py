@@ -35,7 +35,7 @@ _LINEAGE = matching("recall@10")
 
 
 def answer_columns() -> tuple[ComparisonColumn, ...]:
-    """Columns of answers: F1 as the protocol defines it, every listed metric of answers, abstentions."""
+    """Return the columns of answers: F1 as the protocol defines it, every listed metric of answers, abstentions."""
     return (
         ComparisonColumn("F1", 1, "token F1, percent"),
         ComparisonColumn(
@@ -51,20 +51,20 @@ def answer_columns() -> tuple[ComparisonColumn, ...]:
 
 
 def lead_column(name: str, metric: str) -> tuple[ComparisonColumn, ...]:
-    """The column of a protocol's primary metric, for one that no comparison has by itself."""
+    """Return the column of a protocol's primary metric, for one that no comparison has by itself."""
     if any(column.name == name for column in columns()):
         return ()
     return (replace(_column(METRICS[metric]), name=name, matching=""),)
 
 
 def evidence_columns() -> tuple[ComparisonColumn, ...]:
-    """Columns of retrievals: every listed metric of evidence by turn, and the size of the context."""
+    """Return the columns of retrievals: every listed metric of evidence by turn, and the size of the context."""
     columns = (_column(metric) for metric in listed(retrieval=True) if metric.name not in BY_SESSION)
     return (*columns, ComparisonColumn("context", 0, "tokens of retrieved context per question"))
 
 
 def session_columns() -> tuple[ComparisonColumn, ...]:
-    """Columns of retrievals where the data set names the sessions that hold the evidence."""
+    """Return the columns of retrievals where the data set names the sessions that hold the evidence."""
     return tuple(_column(metric) for metric in listed(retrieval=True) if metric.name in BY_SESSION)
 
 
@@ -94,7 +94,7 @@ COST_COLUMNS = (
 
 
 def columns() -> tuple[ComparisonColumn, ...]:
-    """Columns that every comparison may have; those of judges depend on the runs."""
+    """Return the columns that every comparison may have; those of judges depend on the runs."""
     answers = (*answer_columns(), *UNANSWERED_COLUMNS)
     return (*answers, *evidence_columns(), *session_columns(), *AUDITED_COLUMNS, *COST_COLUMNS)
 
@@ -115,7 +115,7 @@ def judge_columns(runs: Sequence[StoredRun]) -> dict[ComparisonColumn, JudgeGrou
 def _beam_columns(
     runs: Sequence[StoredRun], number: str, group: JudgeGroup, *, unlike: bool
 ) -> dict[ComparisonColumn, JudgeGroup]:
-    """Columns of BEAM's score by one judge; kinds that any of its runs lacks are named."""
+    """Return the columns of BEAM's score by one judge; kinds that any of its runs lacks are named."""
     found = {}
     own = [run for run in runs if run.run_id in group.runs]
     for metric in score_columns(group.metric):

@@ -1,4 +1,4 @@
-"""What a comparison shows and what it does not, in a few sentences from its own numbers."""
+"""Conclusion of a comparison in a few sentences from its own numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class _Lead:
         return self.in_column(self.pair.column)
 
     def in_column(self, column: str) -> str:
-        """Who leads whom by how much; two that no shown digit tells apart are level."""
+        """Return who leads whom by how much; two that no shown digit tells apart are level."""
         points = f"{self.points:.1f}"
         if not float(points):
             return f"{self.leader} and {self.other} are level ({points} points {column} apart)"
@@ -114,7 +114,7 @@ def _of_fewer_seeds(system: str, rows: Sequence[SystemRow], baseline: SystemRow)
 
 
 def _why_untested(first: SystemRow, rows: Sequence[SystemRow], baseline: SystemRow, lead: str) -> str:
-    """Why no system was tested against the baseline."""
+    """Return why no system was tested against the baseline."""
     others = [row for row in rows if row is not first and lead in row.estimates]
     if not others:
         return "there is no other system to compare it with" if len(rows) == 1 else f"no other system here has {lead}"
@@ -128,7 +128,7 @@ def _why_untested(first: SystemRow, rows: Sequence[SystemRow], baseline: SystemR
 
 
 def _apart(first: SystemRow, baseline: SystemRow) -> str:
-    """Why there is no test of a system against the baseline."""
+    """Return why there is no test of a system against the baseline."""
     same = on_the_same_data(first.run, baseline.run)
     return f"shares no question with {baseline.label}" if same else f"ran on other data than {baseline.label}"
 
@@ -167,7 +167,7 @@ def _where_evidence_is_named(dataset: str) -> str:
 
 
 def _best_reference(pairs: Sequence[Pair]) -> Pair:
-    """The best reference that is not ahead of the baseline; the best of all where every one is ahead."""
+    """Return the best reference that is not ahead of the baseline; the best of all where every one is ahead."""
     return max([pair for pair in pairs if _difference(pair) <= 0] or pairs, key=_difference)
 
 
@@ -187,7 +187,7 @@ def _lead_of(pair: Pair, first: str = "") -> _Lead:
 
 
 def _extent(row: SystemRow, pair: Pair | None = None) -> str:
-    """Questions and conversations: of the pair, which may share a part of them alone, else of the row."""
+    """Return the questions and conversations: of the pair, which may share a part of them alone, else of the row."""
     questions, conversations = row.questions, len(row.run.conversations)
     if pair is not None:
         interval = pair.result.interval
@@ -201,7 +201,7 @@ def _extent(row: SystemRow, pair: Pair | None = None) -> str:
 
 
 def _sentence(lead: _Lead, column: str, builds: str) -> str:
-    """Who leads whom in the column that the rows are sorted by, and whether that can be claimed."""
+    """Return the sentence on who leads whom in the column that the rows are sorted by, and whether that can be claimed."""
     begin, pair = lead.in_column(column), lead.pair
     text = f"{begin}; the paired 95 % interval {lead.bracket}"
     if pair.verdict == "no test":
@@ -227,7 +227,7 @@ def _includes_zero(pair: Pair) -> bool:
 
 
 def _builds(rows: Sequence[SystemRow], lead: str) -> str:
-    """What is known of the spread from one build of a memory to the next."""
+    """Return what is known of the spread from one build of a memory to the next."""
     known = [(row, row.estimates[lead].spread) for row in rows if lead in row.estimates]
     texts = [
         f"{row.label} {spread:.1f} ({len(row.repeats.runs)} builds)" for row, spread in known if spread is not None
@@ -238,12 +238,12 @@ def _builds(rows: Sequence[SystemRow], lead: str) -> str:
 
 
 def _holds(pair: Pair) -> bool:
-    """Whether a difference can be claimed."""
+    """Return whether a difference can be claimed."""
     return pair.verdict in ("above", "below")
 
 
 def _answerable_sentence(pair: Pair, answerable: Pair) -> str:
-    """The same two systems without the questions that have no answer, and what that says of the lead."""
+    """Return the sentence on the same two systems without the questions that have no answer, and what that says of the lead."""
     lead = _lead_of(answerable)
     begin = "Without the questions that have no answer"
     if answerable.verdict in _HERE:
@@ -261,7 +261,7 @@ def _answerable_sentence(pair: Pair, answerable: Pair) -> str:
 
 
 def _under_one_alone(tested: Mapping[str, Pair], answerable: Mapping[str, Pair], lead: str) -> list[str]:
-    """The other systems whose difference to the baseline holds for F1 alone, or for F1 answerable alone."""
+    """Return the other systems whose difference to the baseline holds for F1 alone, or for F1 answerable alone."""
     found = {
         column: [
             f"{name} ({ones[name].verdict})"

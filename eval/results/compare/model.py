@@ -1,4 +1,4 @@
-"""What a comparison shows, and the text of its cells, the same on the terminal and in files."""
+"""Content of a comparison, and the text of its cells, the same on the terminal and in files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ class Report:
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader of the means should know of the protocol, and of judges that are left out."""
+        """Warnings about the protocol and about omitted judges, for a reader of the means."""
         published = (score for row in self.rows if not row.run.of_own_data for score in row.run.rows)
         names = ", ".join(unlabelled_kinds(published, self.protocol))
         found = [*self.left_out, *self._unlike_questions(), *self._test_embedder(), *self._unsplit(), *self._remarks()]
@@ -135,7 +135,7 @@ class Report:
         ]
 
     def _unsplit(self) -> list[str]:
-        """That published metrics do not split the gold answers of some runs into words."""
+        """Return the note that published metrics cannot tokenize the gold answers of some runs."""
         names = [row.label for row in self.rows if row.run.meta.get("unsplit")]
         if not names:
             return []
@@ -160,14 +160,14 @@ class Report:
         return "; ".join(f"{', '.join(names)}: {count}" for count, names in found.items())
 
     def _unanswerable(self) -> str:
-        """What the protocol does with questions that have no answer, on these data."""
+        """Return what the protocol does with questions that have no answer, on these data."""
         trap = self.protocol.adversarial == "paper_trap"
         false_answers = any(row.run.has_false_answers for row in self.rows)
         return _REFUSAL if trap and not false_answers else _UNANSWERABLE[self.protocol.adversarial]
 
     @property
     def pair_notes(self) -> list[str]:
-        """What the columns of the paired tests mean."""
+        """Notes on the columns of the paired tests."""
         notes = []
         if all(row.run.retrieval_only for row in self.rows):
             notes = [_RECALL_TESTS.format(heading=self.lead)]
@@ -176,7 +176,7 @@ class Report:
         return [*PAIR_LEGEND[:2], *notes, *PAIR_LEGEND[2:-1], *self._of_fewer_seeds(), PAIR_LEGEND[-1]]
 
     def _of_fewer_seeds(self) -> list[str]:
-        """Tests that are of fewer seeds than the means: of those that both systems ran."""
+        """Return the tests that are of fewer seeds than the means: of those that both systems ran."""
         baseline = next(row for row in self.rows if row.label == self.baseline)
         tested = {pair.system for pair in self.pairs}
         found = {row.label: fewer_seeds(row.repeats, baseline.repeats) for row in self.rows if row.label in tested}
@@ -188,7 +188,7 @@ class Report:
 
     @property
     def legend(self) -> list[str]:
-        """What the columns mean."""
+        """Meanings of the columns."""
         by_question = any(
             estimate.interval is not None and estimate.interval.by == "question"
             for row in self.rows
@@ -250,18 +250,18 @@ def make_report(
 
 
 def _place(row: SystemRow, lead: str) -> tuple[bool, float]:
-    """The best first, what has no score last."""
+    """Return the sort key: best first, missing scores last."""
     found = row.estimates.get(lead)
     return (True, 0.0) if found is None else (False, -found.value)
 
 
 def cell(estimate: ComparisonEstimate | None, column: ComparisonColumn) -> str:
-    """Rounded mean; empty where there is none."""
+    """Return the rounded mean; empty where there is none."""
     return "" if estimate is None else f"{estimate.value:.{column.digits}f}"
 
 
 def interval_text(estimate: ComparisonEstimate | None) -> str:
-    """``[low, high]`` with the mark of an interval over questions."""
+    """Return ``[low, high]`` with the mark of an interval over questions."""
     interval = None if estimate is None else estimate.shown_interval
     if interval is None:
         return ""
@@ -269,16 +269,16 @@ def interval_text(estimate: ComparisonEstimate | None) -> str:
 
 
 def spread_text(estimate: ComparisonEstimate | None) -> str:
-    """Standard deviation over seeds; empty where there is one seed."""
+    """Return the standard deviation over seeds; empty where there is one seed."""
     return "" if estimate is None or estimate.spread is None else f"{estimate.spread:.1f}"
 
 
 def seeds_text(row: SystemRow) -> str:
-    """``3 (0-2)``: how many seeds, and which; a single seed is not a number worth a column's width."""
+    """Return ``3 (0-2)``: how many seeds, and which; a single seed is not a number worth a column's width."""
     seeds = row.repeats.seeds
     return "1" if len(seeds) == 1 else f"{len(seeds)} ({listed_seeds(seeds)})"
 
 
 def shown_columns(report: Report, candidates: Sequence[ComparisonColumn]) -> list[ComparisonColumn]:
-    """Columns that at least one run fills."""
+    """Return the columns that at least one run fills."""
     return [column for column in candidates if any(column.name in row.estimates for row in report.rows)]

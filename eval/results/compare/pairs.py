@@ -38,7 +38,7 @@ def tests(baseline: SystemRow, rows: Sequence[SystemRow], column: str, metric: s
 
 
 def declared_tests(runs: Sequence[StoredRun], protocol: Protocol) -> dict[str, tuple[str, Protocol]]:
-    """Heading of each family of tests, its metric, and how questions count in it."""
+    """Return the heading of each family of tests, its metric, and how questions count in it."""
     column, metric = lead_metric(runs, protocol)
     recall, recalled = recall_metric(runs)
     heading = next(column.heading for column in columns() if column.name == recall)
@@ -54,7 +54,7 @@ def declared_tests(runs: Sequence[StoredRun], protocol: Protocol) -> dict[str, t
 
 
 def on_the_same_data(run: StoredRun, other: StoredRun) -> bool:
-    """Whether two runs have one data set; a constant knows the file alone, which several data sets may read.
+    """Return whether two runs have one data set; a constant knows the file alone, which several data sets may read.
 
     Of one name may be data of two folders (``dataset=custom``), whose questions have the same ids.
     """

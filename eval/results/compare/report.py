@@ -28,7 +28,7 @@ from memsys.errors import RunDirectoryError
 
 @dataclass(frozen=True, slots=True)
 class ComparisonChoices:
-    """How runs are compared.
+    """Options of a comparison.
 
     Attributes:
         protocol: name of the protocol; ``None`` takes the runs' own.
@@ -91,7 +91,7 @@ def compare(
 
 
 def _which(run: StoredRun) -> tuple[str, object]:
-    """What tells a run from others: two folders of one name may lie in different places."""
+    """Return what tells a run from others: two folders of one name may lie in different places."""
     return run.run_id, run.record.get("started")
 
 
@@ -117,7 +117,7 @@ def _readable(run_dirs: Sequence[Path]) -> dict[Path, StoredRun]:
 
 
 def _asked_with(runs: Mapping[Path, StoredRun], prompts: str | None) -> dict[Path, StoredRun]:
-    """Runs that were asked with the prompts of one source, and those that asked nothing here."""
+    """Return the runs that were asked with the prompts of one source, and those that asked nothing here."""
     if prompts is None:
         return dict(runs)
     kept = {

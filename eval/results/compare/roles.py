@@ -1,4 +1,4 @@
-"""What each role of a run asked of the backbone: calls, tokens, the share that the server's prefix cache held."""
+"""Calls of each role of a run: their number, tokens, and the share from the server's prefix cache."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ def role_groups(runs: Sequence[StoredRun]) -> list[ComparableRuns]:
 
 
 def role_calls(run: StoredRun) -> Iterator[RoleCalls]:
-    """Calls of each phase and role, in the order of the summary; none of a run without ledger."""
+    """Yield the calls of each phase and role, in the order of the summary; none of a run without ledger."""
     turns = turns_written(run.summary)
     for (phase, role), totals in calls_of_roles(run).items():
         yield _role(phase, role, totals, turns, run.asked)
@@ -100,7 +100,7 @@ def _role(phase: str, role: str, totals: Mapping[str, Any], turns: float, questi
 
 
 def _share(totals: Mapping[str, Any], name: str) -> float | None:
-    """Percent of the calls; ``None`` in summaries of versions that did not count it."""
+    """Return the percent of the calls; ``None`` in summaries of versions that did not count it."""
     return None if totals.get(name) is None else 100 * float(totals[name]) / totals["calls"]
 
 

@@ -1,4 +1,4 @@
-"""What a comparison shows of each run: means with intervals, and what they cost."""
+"""Rows of a comparison: means with intervals, and costs, of each run."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,17 +82,17 @@ class SystemRow:
 
 
 def f1_metric(protocol: Protocol) -> str:
-    """The metric behind a protocol's F1 column."""
+    """Return the metric behind a protocol's F1 column."""
     return protocol.columns.get("F1", "f1_set")
 
 
 def answerable_alone(protocol: Protocol) -> Protocol:
-    """The protocol without the questions that have no answer: that of the column F1 answerable."""
+    """Return the protocol without the questions that have no answer: that of the column F1 answerable."""
     return replace(protocol, adversarial="exclude")
 
 
 def lead_metric(runs: Sequence[StoredRun], protocol: Protocol) -> tuple[str, str]:
-    """Column and metric that rows are sorted by: that of answers, or recall where no run answered."""
+    """Return the column and metric that rows are sorted by: that of answers, or recall where no run answered."""
     return recall_metric(runs) if all(run.retrieval_only for run in runs) else answer_metric(protocol)
 
 
@@ -278,7 +278,7 @@ def _abstentions(run: StoredRun) -> ComparisonEstimate | None:
 
 
 def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, ComparisonEstimate]:
-    """Means over the seeds of what all of them recorded."""
+    """Return the means over the seeds of what all of them recorded."""
     costs = [cost_estimates(run.summary) | _dollars(run) for run in runs]
     shared = [name for name in costs[0] if all(name in cost for cost in costs)]
     return {name: ComparisonEstimate(fsum(cost[name].value for cost in costs) / len(costs)) for name in shared}
@@ -296,7 +296,7 @@ def _dollars(run: StoredRun) -> dict[str, ComparisonEstimate]:
 
 
 def dollars_per_question(run: StoredRun) -> float | None:
-    """What reading costs for one question, with the embeddings that the run paid for.
+    """Return what reading costs for one question, with the embeddings that the run paid for.
 
     ``None`` where no price is known, two backbones share the calls, or the tokens of a paid embedder were not counted.
     """
@@ -308,7 +308,7 @@ def dollars_per_question(run: StoredRun) -> float | None:
 
 
 def _embedding_dollars(run: StoredRun) -> float | None:
-    """Dollars per question of what was embedded for questions; ``None`` where that was not counted."""
+    """Return the dollars per question of what was embedded for questions; ``None`` where that was not counted."""
     price, counted = load_embedding_prices().get(run.embedder), run.summary.get("embeddings")
     if price is None or not price.embedding:
         return 0.0
@@ -318,7 +318,7 @@ def _embedding_dollars(run: StoredRun) -> float | None:
 
 
 def price_dates(runs: Iterable[StoredRun]) -> str:
-    """The days of the prices behind the dollars of runs; empty where none has dollars."""
+    """Return the days of the prices behind the dollars of runs; empty where none has dollars."""
     known = [run for run in runs if dollars_per_question(run) is not None]
     return dates_of(
         price for run in known for price in (load_prices().get(run.backbone), load_embedding_prices().get(run.embedder))
@@ -326,7 +326,7 @@ def price_dates(runs: Iterable[StoredRun]) -> str:
 
 
 def cost_estimates(summary: Mapping[str, Any]) -> dict[str, ComparisonEstimate]:
-    """Calls and tokens from the run's ledger; nothing for a run without one."""
+    """Return the calls and tokens from the run's ledger; nothing for a run without one."""
     total = (summary.get("calls") or {}).get("total") or {}
     if not total.get("calls"):
         return {}

@@ -36,23 +36,23 @@ class Repeats:
 
 
 def seed_of(run: StoredRun) -> int:
-    """The seed of a run."""
+    """Return the seed of a run."""
     return int(run.record.get("seed") or 0)
 
 
 def listed_seeds(seeds: Sequence[int]) -> str:
-    """Seeds in rising order as ``0-2``, or ``0,2`` where some are left out."""
+    """Return the seeds in rising order as ``0-2``, or ``0,2`` where some are left out."""
     whole = list(seeds) == list(range(seeds[0], seeds[-1] + 1))
     return f"{seeds[0]}-{seeds[-1]}" if whole and len(seeds) > 1 else ",".join(map(str, seeds))
 
 
 def named_seeds(seeds: Sequence[int]) -> str:
-    """``seed 1``, or ``seeds 0-2``."""
+    """Return ``seed 1``, or ``seeds 0-2``."""
     return f"seed{'' if len(seeds) == 1 else 's'} {listed_seeds(seeds)}"
 
 
 def with_seeds(name: str, run: StoredRun) -> str:
-    """A system's name, with the seeds that its scores are the means of."""
+    """Return a system's name, with the seeds that its scores are the means of."""
     return f"{name}, seeds {listed_seeds([seed_of(one) for one in run.repeats])}" if run.repeats else name
 
 
@@ -91,7 +91,7 @@ def _together(runs: Sequence[StoredRun]) -> Repeats:
 
 
 def _columns_of_no_one_judge(runs: Sequence[StoredRun]) -> Set[str]:
-    """Columns of judges that did not grade all runs with the same settings and model."""
+    """Return the columns of judges that did not grade all runs with the same settings and model."""
     groups = judge_groups(runs)
     whole = {group.metric for group in groups if {run.run_id for run in runs} <= group.runs}
     partial = {group.metric for group in groups} - whole
@@ -124,13 +124,13 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def fewer_seeds(ours: Repeats, theirs: Repeats) -> tuple[int, ...]:
-    """The seeds that two systems are paired over, sorted, where one of them has others too; else empty."""
+    """Return the seeds that two systems are paired over, sorted, where one of them has others too; else empty."""
     shared = sorted(set(ours.seeds) & set(theirs.seeds))
     return () if len(shared) == len(ours.runs) == len(theirs.runs) else tuple(shared)
 
 
 def paired_rows(ours: Repeats, theirs: Repeats) -> tuple[Sequence[ScoreRow], Sequence[ScoreRow]]:
-    """Scores of two systems over the seeds that both ran; over all of each where they share none."""
+    """Return the scores of two systems over the seeds that both ran; over all of each where they share none."""
     shared = fewer_seeds(ours, theirs)
     if not shared:
         return ours.averaged.rows, theirs.averaged.rows

@@ -98,7 +98,7 @@ def _shown(report: Report, column: ComparisonColumn) -> list[_Shown]:
 
 
 def _unlabelled(report: Report, names: Sequence[str]) -> Table:
-    """The lead metric in each category whose kind the protocol has no label for."""
+    """Return the lead metric in each category whose kind the protocol has no label for."""
     kinds = {score.category: score.kind for row in report.rows for score in row.run.rows}
     shown = [_names(names)]
     for category in sorted(number for number, kind in kinds.items() if kind in report.unlabelled):

@@ -101,7 +101,7 @@ def quality_groups(runs: Sequence[StoredRun]) -> list[QualityGroup]:
 
 
 def _systems(runs: Sequence[StoredRun]) -> tuple[SystemQuality, ...]:
-    """Runs of one backbone share a rate of characters per token: equal memories have equally many tokens."""
+    """Return the systems; runs of one backbone share a rate of characters per token."""
     rate = characters_per_token(row for run in runs for row in run.rows)
     return tuple(
         SystemQuality(label, run, evidence_funnels(run), stored_sizes(run, rate), remarks(run))
@@ -133,7 +133,7 @@ def evidence_table(group: QualityGroup) -> Table:
 
 
 def _notes(group: QualityGroup) -> list[str]:
-    """Remarks with the systems that they hold for, and the metric behind F1."""
+    """Return the remarks with the systems that they hold for, and the metric behind F1."""
     by_text: dict[str, list[str]] = {}
     for one in group.systems:
         for text in one.remarks:

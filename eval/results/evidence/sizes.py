@@ -1,4 +1,4 @@
-"""What a run's memories store, per turn ingested, from the counts in its summary."""
+"""Sizes of a run's memories, per turn ingested, from the counts in its summary."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from eval.scoring.shown import SHOWN_CHARS
 
 @dataclass(frozen=True, slots=True)
 class StoredSizes:
-    """What the memories of a run hold.
+    """Sizes of a run's memories.
 
     Attributes:
         conversations: with a snapshot.
@@ -47,7 +47,7 @@ class StoredSizes:
 
 
 def stored_sizes(run: StoredRun, rate: float | None) -> StoredSizes | None:
-    """Sizes of a run's memories.
+    """Return the sizes of a run's memories.
 
     Args:
         run: the run.
@@ -101,7 +101,7 @@ def characters_per_token(rows: Iterable[ScoreRow]) -> float | None:
 
 
 def remarks(run: StoredRun) -> list[str]:
-    """Why a run has a dash."""
+    """Return why a run has a dash."""
     if run.recorded:
         return ["the answers were recorded elsewhere: there is no memory to look into"]
     return [*_storage_remarks(run), *_evidence_remarks(run)]

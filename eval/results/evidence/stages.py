@@ -1,4 +1,4 @@
-"""How far the gold evidence of each question came, and what the answers scored where it stopped.
+"""Stage that each question's gold evidence reached, and the scores of the answers by stage.
 
 Evidence is matched by lineage: a memory names the turns it came from. A share is taken over the gold turns of a
 question and averaged over the questions with gold evidence; it is ``None`` where one of them does not have it.
@@ -64,7 +64,7 @@ class EvidenceFunnel:
 
 
 def stored_share_of(row: ScoreRow) -> float | None:
-    """Share of a question's gold turns that its memory stores; ``None`` where that is not known."""
+    """Return the share of a question's gold turns that its memory stores; ``None`` where that is not known."""
     return row.metrics.get(STORED_RECALL)
 
 
@@ -74,7 +74,7 @@ def shows_all_hits(run: StoredRun) -> bool:
 
 
 def shown_share_of(row: ScoreRow, *, all_hits: bool = True) -> float | None:
-    """Share of a question's gold turns in the context; ``None`` where that is not known.
+    """Return the share of a question's gold turns in the context; ``None`` where that is not known.
 
     Args:
         row: of the question.
@@ -94,7 +94,7 @@ def shown_share_of(row: ScoreRow, *, all_hits: bool = True) -> float | None:
 
 
 def has_gold(row: ScoreRow) -> bool:
-    """Whether a question has gold evidence, as far as its scores say."""
+    """Return whether a question has gold evidence, as far as its scores say."""
     return any(row.metrics.get(name) is not None for name in (STORED_RECALL, "pool_recall", "recall@10"))
 
 
@@ -130,12 +130,12 @@ def evidence_funnels(run: StoredRun) -> list[EvidenceFunnel]:
 
 
 def weighted_protocol(run: StoredRun) -> Protocol:
-    """The protocol that a run was asked for."""
+    """Return the protocol that a run was asked for."""
     return recorded_protocol(run.record["config"].get("protocol") or {"name": "clag"})
 
 
 def run_protocol(run: StoredRun) -> Protocol:
-    """The protocol that a run was asked for, with plain means over questions."""
+    """Return the protocol that a run was asked for, with plain means over questions."""
     return replace(weighted_protocol(run), weighting="question_mean")
 
 
@@ -171,6 +171,6 @@ def _percent(shares: Sequence[float | None]) -> float | None:
 
 
 def mean_score(rows: Sequence[ScoreRow], metric: str, protocol: Protocol) -> MeanScore:
-    """The mean of some questions of a run, which may be none, by a metric of its protocol."""
+    """Return the mean of some questions of a run, which may be none, by a metric of its protocol."""
     value = mean_value(rows, metric, None, protocol) if rows else None
     return MeanScore(len(rows), None if value is None else scale_of(metric) * value)

@@ -49,7 +49,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class UnitCosts:
-    """What one turn or one question took; ``None`` where it is not known."""
+    """Cost of one turn or one question; ``None`` where it is unknown."""
 
     calls: float | None = None
     tokens: float | None = None
@@ -85,7 +85,7 @@ class SystemLine:
 
 
 def system_lines(group: QualityGroup) -> list[SystemLine]:
-    """The runs of a group: references, then systems, both by score."""
+    """Return the runs of a group: references, then systems, both by score."""
     found = map(_line, group.systems)
     return sorted(
         found, key=lambda line: (not line.run.reference, -_known(line.score), -_known(line.at_10), line.label)
@@ -161,7 +161,7 @@ def _values(line: SystemLine) -> list[Cell]:
 
 
 def _shown(line: SystemLine) -> tuple[float | None, ...]:
-    """Scores and shares in the order of the columns."""
+    """Return the scores and shares in the order of the columns."""
     return line.score, line.answerable, line.stored, line.at_5, line.at_10, line.shown
 
 

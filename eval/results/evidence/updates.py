@@ -1,4 +1,4 @@
-"""What became of facts that later ones overrule: newest fact stored, found and shown, overruled ones among the hits.
+"""Recall of updated facts: newest fact stored, found and shown, overruled ones among the hits.
 
 The figures of :mod:`eval.metrics.updates`, by lineage, for data sets that say which turns are overruled.
 """
@@ -61,7 +61,7 @@ class UpdateLine:
 
 
 def update_groups(groups: Sequence[QualityGroup]) -> list[QualityGroup]:
-    """Groups of which some run was asked for facts that overrule others."""
+    """Return the groups of which some run was asked for facts that overrule others."""
     return [group for group in groups if any(map(_updated, (one.run for one in group.systems)))]
 
 
@@ -70,7 +70,7 @@ def _updated(run: StoredRun) -> list[ScoreRow]:
 
 
 def update_lines(run: StoredRun) -> list[UpdateLine]:
-    """Figures over all questions with an update, then over each category; empty where there is none."""
+    """Return the figures over all questions with an update, then over each category; empty where there is none."""
     rows = _updated(run)
     found = [_line("all", rows, run)] if rows else []
     for category, name in category_names(run).items():

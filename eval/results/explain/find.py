@@ -59,7 +59,7 @@ def _name(row: Row, block: TableBlock) -> str:
 
 
 def _match(wanted: str, names: Iterable[Sequence[str]], what: str, choices: Sequence[str], table: Table) -> list[int]:
-    """Places whose names include the wanted one."""
+    """Return the places whose names include the wanted one."""
     key = _bare(wanted)
     found = [index for index, own in enumerate(names) if key and key in map(_bare, own)]
     if not found:

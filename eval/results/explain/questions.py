@@ -99,7 +99,7 @@ def _asked(
 
 
 def evidence_ranks(reference: ReferenceRecord, retrieval: RetrievalRecord | None) -> dict[str, int | None]:
-    """Gold turn id -> rank from 1 of the first memory that comes from it, ``None`` when no memory does."""
+    """Return the gold turn id -> rank from 1 of the first memory that comes from it, ``None`` when no memory does."""
     ranks: dict[str, int] = {}
     for place, hit in enumerate(retrieval.hits if retrieval else (), start=1):
         for turn_id in hit.turn_ids:
@@ -108,5 +108,5 @@ def evidence_ranks(reference: ReferenceRecord, retrieval: RetrievalRecord | None
 
 
 def is_trap(kind: str) -> bool:
-    """Whether the gold of a kind of question is a false answer."""
+    """Return whether the gold of a kind of question is a false answer."""
     return kind == ADVERSARIAL

@@ -1,4 +1,4 @@
-"""What a run did on other terms than the paper: every setting that differs, not only the first few."""
+"""Deviations of a run from the paper: every setting that differs, not only the first few."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,5 +62,5 @@ def _part(settings: Mapping[str, Any], part: str, preset: str, named: Mapping[st
 
 
 def _added(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
-    """Settings that the preset leaves to their default. An engine's are in a file of their own."""
+    """Return the settings that the preset leaves to their default. An engine's are in a file of their own."""
     return [key for key in own if key not in defaults and key.partition(".")[0] not in ("engine", "_target_")]

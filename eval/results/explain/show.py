@@ -20,13 +20,13 @@ NOTHING = "none"
 
 
 def heading(place: CellPlace) -> str:
-    """Where the cell stands."""
+    """Return the heading of a cell."""
     paper = place.table.paper
     return f"{paper.label} Table {place.table.number}, {place.block.label}, {place.row.label}, {place.column.heading}"
 
 
 def cell_lines(place: CellPlace, protocol: str) -> Iterator[str]:
-    """Printed number, measured number, verdict, metric."""
+    """Yield the printed number, measured number, verdict, metric."""
     printed, measured = place.cell.printed, place.cell.measured
     yield f"printed    {printed.text if printed else NOTHING}{_note(printed.note) if printed else ''}"
     yield f"measured   {_measured(measured) if measured else f'{NOTHING}: {place.cell.missing}'}"
@@ -54,7 +54,7 @@ def _measured(measured: Measured) -> str:
 
 
 def _verdict(found: Equivalence) -> str:
-    """The answer and what it rests on."""
+    """Return the answer and what it rests on."""
     text = f"{found.answer}: measured minus printed {number(found.difference)}, margin {number(found.margin)}"
     if found.low is not None and found.high is not None and found.low < found.high:
         text += f"; the test's interval of the difference {number(found.low)} to {number(found.high)}"
@@ -64,7 +64,7 @@ def _verdict(found: Equivalence) -> str:
 
 
 def further_lines(places: Sequence[CellPlace]) -> Iterator[str]:
-    """Measured cells of blocks that the paper does not have, and how to see them whole."""
+    """Yield the measured cells of blocks that the paper does not have, and how to see them whole."""
     if places:
         yield "measured too, in blocks that the paper does not have (--block LABEL shows one whole):"
     for place in places:
@@ -73,13 +73,13 @@ def further_lines(places: Sequence[CellPlace]) -> Iterator[str]:
 
 
 def _code(made_by: Mapping[str, Any]) -> str:
-    """Commit, and whether the code differed from it."""
+    """Return the commit, and whether the code differed from it."""
     changes = {True: ", with uncommitted changes", False: "", None: ", state unknown"}[made_by.get("dirty")]
     return f"{made_by.get('commit') or 'unknown'}{changes}"
 
 
 def run_lines(run: StoredRun, where: str) -> Iterator[str]:
-    """Provenance of one run."""
+    """Yield the provenance of one run."""
     record = run.record
     data = record["data"]
     yield f"run        {run.run_id}"
@@ -104,7 +104,7 @@ def run_lines(run: StoredRun, where: str) -> Iterator[str]:
 
 
 def setting_lines(found: Sequence[SettingDifference]) -> Iterator[str]:
-    """Settings that are not the paper's."""
+    """Yield the settings that are not the paper's."""
     yield "settings that differ from the paper's:" if found else "settings: the paper's"
     width = max((len(difference.setting) for difference in found), default=0)
     for difference in found:
@@ -112,7 +112,7 @@ def setting_lines(found: Sequence[SettingDifference]) -> Iterator[str]:
 
 
 def question_lines(asked: ExplainedQuestion) -> Iterator[str]:
-    """One question; texts where the run directory was at hand."""
+    """Yield one question; texts where the run directory was at hand."""
     yield f"  {asked.question_id}, category {asked.category}, score {asked.score:g}"
     if not asked.has_texts:
         return

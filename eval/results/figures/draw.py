@@ -75,7 +75,7 @@ def draw_sheet(sheet: Sheet, folder: Path) -> Path:
 
 
 def full_remark(sheet: Sheet) -> str:
-    """What is under a figure: its remark, and what the mark of one conversation means where a curve has it."""
+    """Return what is under a figure: its remark, and what the mark of one conversation means where a curve has it."""
     lacking = [panel.title for panel in sheet.panels if not panel.has_values]
     left_out = (
         f" Left out, nothing printed or measured: {', '.join(lacking)}."
@@ -136,13 +136,13 @@ def _label(axes: "Axes", panel: Panel) -> None:
 
 
 def _beside(panel: Panel, curve: Curve) -> float:
-    """How far a curve's marks stand from the middle of their place, so that systems do not cover each other."""
+    """Return the offset of a curve's marks, so that systems do not cover each other."""
     step = min(0.12, 0.7 / len(panel.curves))
     return (panel.curves.index(curve) - (len(panel.curves) - 1) / 2) * step
 
 
 def _end(curve: Curve, panel: Panel, beside: float) -> Label:
-    """The last point of a curve with its name."""
+    """Return the last point of a curve with its name."""
     if panel.places:
         place = [place for place in panel.places if place in curve.values][-1]
         x, y = panel.places.index(place) + beside, curve.values[place].value

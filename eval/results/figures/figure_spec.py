@@ -1,4 +1,4 @@
-"""What a figure is made of: panels of curves, bars or points, and levels across them."""
+"""Parts of a figure: panels of curves, bars or points, and levels across them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -87,5 +87,5 @@ class Sheet:
 
 
 def exact(value: float) -> Point:
-    """A value without an interval."""
+    """Return a value without an interval."""
     return Point(value, value, value)

@@ -51,7 +51,7 @@ class Point:
 
 
 def point_of(value: float, interval: "Interval | None") -> Point:
-    """A value with the ends of its interval, where it has one."""
+    """Return a value with the ends of its interval, where it has one."""
     if interval is None:
         return Point(value, value, value)
     return Point(value, interval.low, interval.high, interval.by == "question")
@@ -97,7 +97,7 @@ def load_pyplot() -> Any:
 
 
 def label_of(series: Series) -> str:
-    """Name of a system, with the mark of intervals over questions."""
+    """Return the name of a system, with the mark of intervals over questions."""
     return marked(series.label, [*series.groups.values(), *([series.overall] if series.overall else [])])
 
 
@@ -117,7 +117,7 @@ def log_axis(axes: "Axes", *, between: bool = True) -> None:
 
 
 def bar_lengths(points: Sequence[Point]) -> list[list[float]]:
-    """How far the intervals reach below and above their values, as matplotlib takes it."""
+    """Return how far the intervals reach below and above their values, as matplotlib takes it."""
     below = [max(0.0, point.value - point.low) for point in points]
     return [below, [max(0.0, point.high - point.value) for point in points]]
 

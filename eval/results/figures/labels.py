@@ -79,7 +79,7 @@ _EDGES: dict[_Side, tuple[float, float]] = {"left": (0.0, 0.5), "right": (1.0, 0
 
 
 def _leader(colour: str, edge: tuple[float, float]) -> dict[str, Any]:
-    """A thin line from a label to its point, which does not run through the text."""
+    """Return a thin line from a label to its point, which does not run through the text."""
     return {"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3, "relpos": edge}
 
 

@@ -52,7 +52,7 @@ def groups(runs: Sequence[StoredRun]) -> list[PlotGroup]:
 
 
 def _cut(floor: StoredRun, asked: Sequence[str]) -> StoredRun | None:
-    """A floor on a group's questions; ``None`` when it does not know all of them."""
+    """Return a floor on a group's questions; ``None`` when it does not know all of them."""
     wanted = set(asked)
     rows = tuple(row for row in floor.rows if row.question_id in wanted)
     return replace(floor, rows=rows) if len(rows) == len(wanted) else None
@@ -70,13 +70,13 @@ def own_sheets(group: PlotGroup, protocol: Protocol) -> list[Sheet]:
 
 
 def _short(rows: Sequence[SystemRow]) -> list[SystemRow]:
-    """Rows called by their memory alone where that tells them apart."""
+    """Return the rows named by their memory alone where that is unique."""
     repeated = Counter(row.run.memory for row in rows)
     return [replace(row, label=row.run.memory) if repeated[row.run.memory] == 1 else row for row in rows]
 
 
 def pareto(group: PlotGroup, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
-    """F1 against calls, tokens and latency; systems that no other beats on both are joined."""
+    """Return F1 against calls, tokens and latency; systems that no other beats on both are joined."""
     costs: tuple[tuple[str, Callable[[SystemRow], float | None]], ...] = (
         ("calls per question", lambda row: _value(row.estimates.get("calls"))),
         ("tokens per question", lambda row: _value(row.estimates.get("tokens"))),
@@ -113,7 +113,7 @@ def _origin(row: SystemRow) -> Origin:
 
 
 def _front(points: Sequence[tuple[float, Point]]) -> list[Curve]:
-    """The systems that no other beats on both, joined; nothing where two neighbours' intervals overlap."""
+    """Return the systems that no other beats on both, joined; nothing where two neighbours' intervals overlap."""
     known = {(price, point.value): point for price, point in points}
     front = [(price, known[price, value]) for price, value in pareto_front(list(known))]
     overlap = any(high.low <= low.high for (_, low), (_, high) in pairwise(front))
@@ -124,7 +124,7 @@ def _front(points: Sequence[tuple[float, Point]]) -> list[Curve]:
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Points that no other matches at a lower or equal cost with a higher or equal value, by rising cost.
+    """Return the points that no other matches at a lower or equal cost with a higher or equal value, by rising cost.
 
     Args:
         points: cost and value of each.
@@ -137,7 +137,7 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[tuple[float, flo
 
 
 def evidence(group: PlotGroup, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
-    """Recall of the evidence against the F1 of the answers, on questions that have an answer."""
+    """Return the recall of the evidence against the F1 of the answers, on questions that have an answer."""
     answerable = replace(protocol, adversarial="exclude")
     curves = []
     for number, row in enumerate(rows):
@@ -153,7 +153,7 @@ def evidence(group: PlotGroup, rows: Sequence[SystemRow], protocol: Protocol) ->
 
 
 def definitions(group: PlotGroup, rows: Sequence[SystemRow], protocol: Protocol) -> Sheet:
-    """The same answers under every definition of token F1."""
+    """Return the same answers under every definition of token F1."""
     curves = []
     named = {metric.name: metric.whose for metric in METRICS.values() if metric.group == TOKEN_F1 and metric.whose}
     for number, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""What the papers' figures are made from: printed numbers, and measured ones where there are runs.
+"""Data of the papers' figures: printed numbers, and measured ones where there are runs.
 
 The figures themselves are in ``eval/results/papers/<paper>/figures.py``.
 """
@@ -18,13 +18,13 @@ HOLLOW = "Filled: printed. Hollow or hatched: measured, with its 95 % interval."
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What figures are made from: tables by paper and number, and printed numbers by paper."""
+    """Data of figures: tables by paper and number, and printed numbers by paper."""
 
     tables: Mapping[tuple[str, int], Table]
     printed: Mapping[str, Sequence[PrintedNumber]]
 
     def printed_values(self, paper: str, table: int, column: str, backbone: str = "") -> dict[Place, Point]:
-        """Printed values of a column by row."""
+        """Return the printed values of a column by row."""
         return {
             row: exact(cell.printed.value)
             for row, cell in _column(self.tables[paper, table], column, backbone)
@@ -32,7 +32,7 @@ class Source:
         }
 
     def measured_values(self, paper: str, table: int, column: str, backbone: str = "") -> dict[Place, Point]:
-        """Measured values of a column by row."""
+        """Return the measured values of a column by row."""
         return {
             row: point_of(cell.measured.value, cell.measured.shown_interval)
             for row, cell in _column(self.tables[paper, table], column, backbone)
@@ -40,7 +40,7 @@ class Source:
         }
 
     def text(self, paper: str, **wanted: object) -> list[PrintedNumber]:
-        """Numbers that a paper prints outside its tables."""
+        """Return the numbers that a paper prints outside its tables."""
         return [
             number
             for number in self.printed[paper]
@@ -57,7 +57,7 @@ def _column(table: Table, column: str, backbone: str) -> list[tuple[str, TableCe
 
 
 def needed_tables() -> dict[str, tuple[int, ...]]:
-    """Numbers of the tables that the figures need, by paper."""
+    """Return the numbers of the tables that the figures need, by paper."""
     return {paper: tuple(module.NEEDED) for paper, module in figure_modules().items()}
 
 

@@ -1,4 +1,4 @@
-"""What a growing memory costs: the tables of docs/scale.md and their figure, made from results/scale/systems.csv.
+"""Costs of a growing memory: the tables of docs/scale.md and their figure, from results/scale/systems.csv.
 
 ``tests/benchmarks/bench_scale.py --csv`` measures; ``python -m eval.results.figures.scale`` writes the tables between
 their markers and draws the figure. A test checks that the page is what the file gives.
@@ -73,7 +73,7 @@ class ScalePoint:
 
     @property
     def what(self) -> tuple[str, str, str, int]:
-        """What was measured; a later measurement of the same takes the place of an earlier one."""
+        """Key of what was measured; a later measurement of the same takes the place of an earlier one."""
         return self.system, self.index, self.texts, self.turns
 
 
@@ -147,7 +147,7 @@ def _common_size(points: Sequence[ScalePoint]) -> int:
 
 
 def _steepness(name: str, known: Mapping[tuple[str, int], ScalePoint]) -> tuple[float, str]:
-    """Systems are listed by what a turn costs at the largest size that they reached."""
+    """Return the sort key of systems: a turn's cost at the largest size they reached."""
     return max((size, point.turn_ms) for (system, size), point in known.items() if system == name)[1], name
 
 
@@ -195,7 +195,7 @@ def _name(point: ScalePoint) -> tuple[Span | str, ...]:
 
 
 def _said(points: Sequence[ScalePoint]) -> str:
-    """When and on what a table was measured; one table is of one day on one machine."""
+    """Return date and machine of a table's measurements, which must be one each."""
     if not points:
         return "Not measured with this version."
     day, machine = (_the_one([getattr(point, what) for point in points], what) for what in ("date", "machine"))
@@ -203,7 +203,7 @@ def _said(points: Sequence[ScalePoint]) -> str:
 
 
 def _the_one(values: Sequence[str], what: str) -> str:
-    """The value that all measurements of a table have."""
+    """Return the value that all measurements of a table have."""
     found = sorted(set(values))
     if len(found) > 1:
         raise ConfigError(
@@ -276,7 +276,7 @@ def draw(points: Sequence[ScalePoint], out: Path) -> Path:
 
 
 def _styles(points: Sequence[ScalePoint]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of each system, the same in every panel."""
+    """Return the colour and marker of each system, the same in every panel."""
     names = sorted({point.system for point in points})
     return {name: (PALETTE[n % len(PALETTE)], MARKERS[n % len(MARKERS)]) for n, name in enumerate(names)}
 

@@ -87,7 +87,7 @@ def checked(
 
 
 def _is_setting(option: str, presets: Sequence[str], folder: Path) -> bool:
-    """Whether a preset of the option's group has the setting; of ``memory``, one that the departure names."""
+    """Return whether a preset of the option's group has the setting; of ``memory``, one that the departure names."""
     group, _, key = option.partition("=")[0].partition(".")
     where = folder if group == "memory" else CONF / group
     names = presets if group == "memory" else preset_names(where)
@@ -101,7 +101,7 @@ def _settings(preset: str, folder: Path) -> Mapping[str, Any]:
 
 
 def run_departures(memory: Mapping[str, Any]) -> list[dict[str, Json]] | None:
-    """What a run's record says of the departures of its memory.
+    """Return what a run's record says of the departures of its memory.
 
     Args:
         memory: the resolved memory config; of a gate, ``host`` holds the host's.
@@ -133,7 +133,7 @@ def _read(place: Path) -> tuple[Departure, ...]:
 
 
 def _preset_names(memory: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of a config's preset: that of a gate is completed by its host's name."""
+    """Return the names of a config's preset: that of a gate is completed by its host's name."""
     name, host = str(memory.get("name")), memory.get("host")
     return (name, name.removesuffix(f"_{host['name']}")) if isinstance(host, Mapping) else (name,)
 

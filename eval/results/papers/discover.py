@@ -1,4 +1,4 @@
-"""What the code knows of single papers, found in ``eval/results/papers/<paper>/``; no paper is listed anywhere.
+"""Code for single papers, found in ``eval/results/papers/<paper>/``; no paper is listed anywhere.
 
 ``printed_numbers.py`` may define ``AVERAGES`` and ``TOTALS`` (rules of :mod:`eval.results.papers.arithmetic`) and
 ``CLAIMS``
@@ -22,7 +22,7 @@ from eval.results.papers.claims import Claim
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What follows from what in a paper: rules for averages and for totals, and statements of its text."""
+    """Derived numbers of a paper: rules for averages and totals, and statements of its text."""
 
     averages: Sequence[Rule] = ()
     totals: Sequence[Rule] = ()
@@ -37,7 +37,7 @@ def checks_of(paper: str) -> Checks:
 
 
 def figure_modules() -> dict[str, ModuleType]:
-    """The ``figures.py`` of every paper that has one, by paper, sorted."""
+    """Return the ``figures.py`` of every paper that has one, by paper, sorted."""
     found = {paper: _module(paper, "figures") for paper in sorted(_folders())}
     return {paper: module for paper, module in found.items() if module is not None}
 

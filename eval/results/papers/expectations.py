@@ -23,7 +23,7 @@ _FACTOR = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ExpectedValue:
-    """What is stated of a count.
+    """Stated range or value of a count.
 
     Attributes:
         value: as a table shows it.
@@ -42,7 +42,7 @@ class ExpectedValue:
     number: float | None = None
 
     def fits(self, value: float) -> bool:
-        """Whether a measured value lies in the stated range, and near the stated number."""
+        """Return whether a measured value lies in the stated range, and near the stated number."""
         near = self.number is None or self.number / _FACTOR <= value <= _FACTOR * self.number
         return near and (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
@@ -74,7 +74,7 @@ class MethodCount:
     expected: tuple[ExpectedValue, ...] = ()
 
     def expected_on(self, dataset: str) -> ExpectedValue | None:
-        """What is stated of it on a data set, by its key."""
+        """Return what is stated of it on a data set, by its key."""
         return next((one for one in self.expected if one.dataset in ("", dataset)), None)
 
 

@@ -48,7 +48,7 @@ def check_all(folder: Path = PRINTED) -> dict[str, list[Recomputed]]:
 
 
 def fault_lines(entries: Iterable[Recomputed]) -> list[tuple[str, ...]]:
-    """One line of text cells per number that does not follow, in the order given."""
+    """Return one line of text cells per number that does not follow, in the order given."""
     return [
         (
             entry.number.paper,

@@ -69,7 +69,7 @@ _COLUMNS = tuple("value" if field.name == "text" else field.name for field in fi
 
 
 def papers(folder: Path = PRINTED) -> tuple[str, ...]:
-    """Names of the papers with printed numbers, sorted."""
+    """Return the names of the papers with printed numbers, sorted."""
     return tuple(sorted(path.stem for path in folder.glob("*.csv")))
 
 

@@ -74,7 +74,7 @@ def load_superiority(path: Path = CLAIMS) -> tuple[Superiority, ...]:
 
 
 def printed_value(number: PrintedNumber) -> float | None:
-    """A cell as the paper prints it."""
+    """Return a cell as the paper prints it."""
     return number.value
 
 
@@ -113,7 +113,7 @@ def _selected(number: PrintedNumber, cells: Mapping[str, Any]) -> bool:
 
 
 def _columns(cells: Cells) -> Iterator[dict[PrintedNumber, float]]:
-    """Cells that are under one another in a block."""
+    """Yield the cells that are under one another in a block."""
     groups: dict[tuple[object, ...], dict[PrintedNumber, float]] = {}
     for number, value in cells.items():
         place = (number.table, number.backbone, number.dataset, number.metric, number.category)

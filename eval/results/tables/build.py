@@ -26,7 +26,7 @@ _OURS = "our prompts"
 
 @dataclass(frozen=True, slots=True)
 class _BlockPlace:
-    """Where a block stands; ``dataset`` is empty where columns name the data set."""
+    """Position of a block; ``dataset`` is empty where columns name the data set."""
 
     backbone: str
     dataset: str
@@ -58,11 +58,11 @@ class _Grid:
         return cls(spec, columns, _unique(place for place, _ in rows), numbers, rows)
 
     def labels(self, place: _BlockPlace) -> tuple[str, ...]:
-        """Rows that the paper prints in a block."""
+        """Return the rows that the paper prints in a block."""
         return tuple(label for where, label in self.rows if where == place)
 
     def systems(self, place: _BlockPlace) -> tuple[str, ...]:
-        """Systems that the paper prints in a block."""
+        """Return the systems that the paper prints in a block."""
         return tuple(system for (where, _), system in self.rows.items() if where == place)
 
 
@@ -93,7 +93,7 @@ class TableBuilder:
         return Table(self._paper, number, spec, grid.columns, shown, pairs)
 
     def _further_places(self, grid: _Grid) -> list[_BlockPlace]:
-        """Blocks of backbones that the paper's table does not have, in the order of the spec."""
+        """Return the blocks of backbones that the paper's table does not have, in the order of the spec."""
         if not grid.spec.measured:
             return []
         if not grid.spec.further:
@@ -126,7 +126,7 @@ class TableBuilder:
         return sorted((key for key in found if key not in printed), key=rank)
 
     def _standing(self, key: RowKey, place: _BlockPlace, grid: _Grid) -> RowKey:
-        """The runs that are in a printed row: those with the authors' prompts, unless ours cover more questions.
+        """Return the runs that are in a printed row: those with the authors' prompts, unless ours cover more questions.
 
         They alone repeat what was printed; the wording moves a score by more than most systems differ.
         """
@@ -136,7 +136,7 @@ class TableBuilder:
         return theirs if covered and covered >= self._questions(key, shown) else key
 
     def _questions(self, key: RowKey, datasets: set[str]) -> int:
-        """Questions that the largest runs of a row answered on some data sets."""
+        """Return the questions that the largest runs of a row answered on some data sets."""
         found = self._candidates.get(key, {})
         return sum(max(len(run.rows) for run in found[dataset]) for dataset in datasets & found.keys())
 
@@ -177,7 +177,7 @@ class TableBuilder:
         return self._filled(dataset, printed, found, column.metric)
 
     def _counted(self, dataset: str, printed: PrintedNumber | None) -> TableCell:
-        """A cell of a table that no run measures: a count of questions, or nothing."""
+        """Return a cell of a table that no run measures: a count of questions, or nothing."""
         spec = self._paper.datasets.get(dataset)
         found = count_questions(self._candidates, printed, spec) if printed is not None and spec is not None else None
         if printed is None or found is None:
@@ -211,7 +211,7 @@ class TableBuilder:
         return f"{self._paper.datasets[place.dataset].label}, {label}" if place.dataset else label
 
     def _pairs(self, block: TableBlock, grid: _Grid) -> list[Pair]:
-        """The paper's own system against each other system of the block, column by column of overall values."""
+        """Return the paper's own system against each other system of the block, column by column of overall values."""
         found = []
         for position, column in enumerate(grid.columns):
             if column.category is None and can_be_paired(column.metric):

@@ -1,4 +1,4 @@
-"""Which runs are in which row of a table, and which do not and why."""
+"""Assignment of runs to the rows of a table, with the reasons for those without a row."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,17 +55,17 @@ class Selected:
 
 
 def is_retrieval(metric: str) -> bool:
-    """Whether a metric is of what was retrieved, so that no answer enters it."""
+    """Return whether a metric is of what was retrieved, so that no answer enters it."""
     return metric in _RETRIEVED or (metric in METRICS and "retrievals" in METRICS[metric].needs)
 
 
 def asks_the_question(run: StoredRun) -> bool:
-    """Whether the memory is written without a model and searched with the question itself, as plain RAG is."""
+    """Return whether the memory is written without a model and searched with the question itself, as plain RAG is."""
     return bool((run.record["config"].get("memory") or {}).get("query") == "question")
 
 
 def candidates_of(found: "Candidates", key: RowKey, dataset: str, metric: str) -> tuple[StoredRun, ...]:
-    """Runs that may be in a cell: the row's own, and those without a backbone where it does not matter.
+    """Return the runs that may be in a cell: the row's own, and those without a backbone where it does not matter.
 
     What a memory retrieves does not depend on the backbone if no model writes it and the question is the query.
     """
@@ -93,7 +93,7 @@ def in_printed_row(run: StoredRun, spec: PaperSpec) -> StoredRun:
 
 
 def recorded_judge(runs: Iterable[StoredRun]) -> str | None:
-    """Column of the verdicts that authors recorded with their answers; ``None`` where there is none."""
+    """Return the column of the verdicts that authors recorded with their answers; ``None`` where there is none."""
     names = {name for run in runs for row in run.rows[:1] for name in row.metrics if name.startswith(RECORDED_JUDGE)}
     return min(names, default=None)
 
@@ -174,7 +174,7 @@ def _repeats(run: StoredRun, best: StoredRun) -> bool:
 
 
 def _obstacle(run: StoredRun, metric: str, spec: PaperSpec) -> str | None:
-    """Why a run cannot give a metric, ``None`` when it can."""
+    """Return why a run cannot give a metric, ``None`` when it can."""
     if metric in spec.run_figures:
         found = run_figure(run.summary, spec.run_figures[metric])
         return f"{metric} not recorded" if found is None else None

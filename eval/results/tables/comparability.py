@@ -1,4 +1,4 @@
-"""What a run did on other terms than the paper: its numbers are shown, but not compared with the printed ones."""
+"""Settings of a run that differ from the paper's, so that its numbers are shown but not compared."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
@@ -104,7 +104,7 @@ def unlike_settings(runs: Sequence[StoredRun]) -> str:
 
 
 def _several(settings: Iterable[Mapping[str, object]]) -> bool:
-    """Whether some setting has two values."""
+    """Return whether some setting has two values."""
     first: dict[str, object] = {}
     return any(first.setdefault(key, value) != value for one in settings for key, value in one.items())
 
@@ -116,13 +116,13 @@ def _settings(run: StoredRun, part: str, only: Collection[str], leave_out: Colle
 
 
 def engine_of(run: StoredRun) -> dict[str, object]:
-    """The program that ran the model, and its version: another one may answer otherwise at temperature 0."""
+    """Return the program that ran the model, and its version: another one may answer otherwise at temperature 0."""
     found = (run.record.get("model") or {}).get("engine") or {}
     return {key: found[key] for key in ("engine", "version") if found.get(key) is not None}
 
 
 def _other_weights(run: StoredRun) -> list[str]:
-    """Weights that are called otherwise than the preset's; a path that a summary has masked says nothing."""
+    """Return the weights that are called otherwise than the preset's; a path that a summary has masked says nothing."""
     own = flat(run.record["config"].get("backbone") or {})
     preset = default_settings(run.backbone, CONF / "backbone") or {}
     pairs = [(str(own[key]), str(preset[key])) for key in _WEIGHTS if own.get(key) and preset.get(key)]
@@ -146,7 +146,7 @@ def other_judge_terms(run: StoredRun, column: str) -> tuple[str, ...]:
 def _changed(
     name: str, run: StoredRun, part: str, spec: PaperSpec, only: Collection[str] = (), leave_out: Collection[str] = ()
 ) -> list[str]:
-    """Settings of a part that are neither the preset's nor, where the spec names one, the paper's."""
+    """Return the settings of a part that are neither the preset's nor, where the spec names one, the paper's."""
     settings, expected = run.record["config"].get(part) or {}, spec.settings_of(part, run.backbone)
     changed, own = overrides(settings, CONF / part), flat(settings)
     if part == "reader":
@@ -158,7 +158,7 @@ def _changed(
 
 
 def _named(settings: Mapping[str, Any], only: Collection[str], leave_out: Collection[str] = ()) -> dict[str, Any]:
-    """Settings whose group is wanted (all groups, where ``only`` is empty) and not left out, sorted."""
+    """Return the settings whose group is wanted (all groups, where ``only`` is empty) and not left out, sorted."""
     return {
         key: settings[key]
         for key in sorted(settings)

@@ -87,7 +87,7 @@ def _heading(work: CostWork) -> str:
 def _lines(
     registry: CostRegistry, rows: Sequence[PrintedCost], work: CostWork, runs: Sequence[StoredRun]
 ) -> Iterator[list[Cell]]:
-    """By method: its printed rows, then our runs; rows of systems that are not here come last."""
+    """Yield by method: its printed rows, then our runs; rows of systems that are not here come last."""
     for method, names in registry.methods.items():
         printed = [row for row in rows if row.method == method]
         if not printed:
@@ -164,7 +164,7 @@ def _target(preset: str) -> Any:
 
 
 def _window(run: StoredRun) -> str:
-    """The window of a memory that fills it, and how much of a conversation that is."""
+    """Return the window of a memory that fills it, and how much of a conversation that is."""
     config = run.record["config"]
     if "window" not in (default_settings(run.memory, MEMORY) or {}):
         return ""
@@ -178,7 +178,7 @@ def _window(run: StoredRun) -> str:
 
 
 def _part(run: StoredRun, work: CostWork, cost: Cost) -> str:
-    """How much of the work a run did."""
+    """Return how much of the work a run did."""
     chosen = run.record["config"].get("dataset") or {}
     conversations = len(run.conversations)
     names = f" ({', '.join(run.conversations)})" if conversations <= _NAMED else ""
@@ -195,7 +195,7 @@ def _part(run: StoredRun, work: CostWork, cost: Cost) -> str:
 
 
 def _machine(record: Mapping[str, Any]) -> str:
-    """What a run's backbone ran on, and how many calls at a time."""
+    """Return what a run's backbone ran on, and how many calls at a time."""
     config, found = record["config"], record.get("hardware") or {}
     backbone = config.get("backbone") or {}
     cores = f"{found['cores']} cores, " if found.get("cores") else ""
@@ -209,7 +209,7 @@ def _machine(record: Mapping[str, Any]) -> str:
 
 
 def _without_hours(summary: Mapping[str, Any], cost: Cost) -> str:
-    """Why a run has no hours."""
+    """Return why a run has no hours."""
     wanted = (("write", cost.write_hours, construction_totals), ("read", cost.read_hours, read_totals))
     texts = []
     for name, hours, totals_of in wanted:

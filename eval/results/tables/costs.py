@@ -1,4 +1,4 @@
-"""What others print of the costs of memory systems, and what our ledgers count: ``results/printed/costs.yaml``.
+"""Costs of memory systems: printed by others (``results/printed/costs.yaml``), and counted by our ledgers.
 
 Our runs rarely have the printed work's size or settings, so that each is counted by itself: calls and tokens of
 construction per turn written, tokens per question, hours. :mod:`eval.results.tables.cost_page` sets them next to each
@@ -27,7 +27,7 @@ _SECONDS_PER_HOUR = 3600
 
 @dataclass(frozen=True, slots=True)
 class CostWork:
-    """What was done: data sets on which our runs do it, its sizes; ``turns`` is ``None`` where it is not printed."""
+    """Work of a row: data sets on which our runs do it, its sizes; ``turns`` is ``None`` where it is not printed."""
 
     title: str
     datasets: Sequence[str]
@@ -125,7 +125,7 @@ def _check_row(where: str, row: PrintedCost, registry: CostRegistry) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What some work took, printed or measured; ``None`` where it is not known.
+    """Costs of some work, printed or measured; ``None`` where unknown.
 
     Attributes:
         turns: written.
@@ -154,12 +154,12 @@ class Cost:
 
 
 def added(one: float | None, two: float | None) -> float | None:
-    """The sum of two figures; ``None`` where one of them is not known."""
+    """Return the sum of two figures; ``None`` where one of them is not known."""
     return None if one is None or two is None else one + two
 
 
 def printed_cost(row: PrintedCost, work: CostWork) -> Cost:
-    """A printed row in tokens and hours. What nothing was printed of but the answers has no construction."""
+    """Return a printed row in tokens and hours. What nothing was printed of but the answers has no construction."""
     write, read = _tokens(row.write_ktokens), _tokens(row.read_ktokens)
     answers_alone = row.write_ktokens is None and row.read_ktokens is not None
     return Cost(
@@ -183,13 +183,13 @@ def _hours(seconds: float | None) -> float | None:
 
 
 def turns_written(summary: Mapping[str, Any]) -> float:
-    """Turns that a run's memories were written from; 0 where they were not counted."""
+    """Return the turns that a run's memories were written from; 0 where they were not counted."""
     sizes = (summary.get("memory") or {}).get("sizes") or {}
     return float((sizes.get("turns") or {}).get("sum", 0.0))
 
 
 def construction_totals(summary: Mapping[str, Any]) -> list[Mapping[str, int]]:
-    """Totals of a run's ledger in each phase that builds a memory; empty for a run without ledger."""
+    """Return the totals of a run's ledger in each phase that builds a memory; empty for a run without ledger."""
     phases = (summary.get("calls") or {}).get("by_phase") or {}
     return [phases[name]["total"] for name in _CONSTRUCTION if name in phases]
 
@@ -207,7 +207,7 @@ def write_tokens_per_turn(summary: Mapping[str, Any]) -> float | None:
 
 
 def measured_cost(run: StoredRun) -> Cost | None:
-    """What a run took, by its summary; ``None`` for a run without ledger.
+    """Return a run's costs from its summary; ``None`` for a run without ledger.
 
     Calls leave out the further attempts after malformed replies, tokens have them. Replies from the cache count: they
     are what the method costs, whoever paid for them first. They took no time, so that there are no hours with them.
@@ -232,19 +232,19 @@ def measured_cost(run: StoredRun) -> Cost | None:
 
 
 def read_totals(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Totals of a run's ledger in each phase of a question."""
+    """Return the totals of a run's ledger in each phase of a question."""
     phases = (summary.get("calls") or {}).get("by_phase") or {}
     return [phases[name]["total"] for name in READ_PHASES if name in phases]
 
 
 def _call_hours(totals: Sequence[Mapping[str, Any]]) -> float | None:
-    """Service time of calls, added up; ``None`` where a reply came from the cache."""
+    """Return the service time of calls, added up; ``None`` where a reply came from the cache."""
     if any(total["cache_hits"] for total in totals):
         return None
     return fsum(total["fresh_seconds"] for total in totals) / _SECONDS_PER_HOUR
 
 
 def _timed_hours(summary: Mapping[str, Any], questions: int) -> float | None:
-    """Hours of all questions where they were timed one at a time, retrieval included."""
+    """Return the hours of all questions where they were timed one at a time, retrieval included."""
     clock = (summary.get("latency") or {}).get("end_to_end_ms")
     return None if clock is None else float(clock["mean"]) / 1000 * questions / _SECONDS_PER_HOUR

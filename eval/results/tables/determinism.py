@@ -1,4 +1,4 @@
-"""Why a run would give the same value again; nothing where sampling or batching may move it."""
+"""Reasons why a run would repeat its value; none where sampling or batching may change it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -45,7 +45,7 @@ def _scored_without_sampling(metric: str) -> bool:
 
 
 def _greedy(config: Mapping[str, Any]) -> bool:
-    """Every call at temperature 0 on engines whose replies do not depend on what is decoded next to them."""
+    """Return whether every call was at temperature 0 on engines whose replies do not depend on what is decoded next to them."""
     backbones = [config.get("backbone") or {}, *([config["second"]] if config.get("second") else [])]
     return all(_decodes_greedily(backbone, config) for backbone in backbones)
 

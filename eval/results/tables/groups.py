@@ -72,7 +72,7 @@ class ComparableRuns:
         return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} conversations"
 
     def title(self, before_backbone: str = "") -> str:
-        """The group for people, with a word that says what the second part is."""
+        """Return the group for people, with a word that says what the second part is."""
         parts = (self.dataset, f"{before_backbone}{self.backbone}", self.wording, f"{len(self.asked)} questions")
         return ", ".join(filter(None, parts)) + self.which
 

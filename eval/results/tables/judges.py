@@ -55,7 +55,7 @@ def judge_groups(runs: Sequence[StoredRun]) -> list[JudgeGroup]:
 
 
 def _one(orders: Mapping[str, JudgeStanding] | None) -> JudgeStanding | None:
-    """The standing of one prompt; orders that several prompts aligned cannot be ranked together."""
+    """Return the standing of one prompt; orders that several prompts aligned cannot be ranked together."""
     if not orders or len(orders) == 1:
         return next(iter(orders.values())) if orders else None
     name = next(iter(orders.values())).name
@@ -96,7 +96,7 @@ def without_unmeasured(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list
 
 
 def _without(run: StoredRun, columns: Collection[str], orders: Collection[str]) -> StoredRun:
-    """A run without some judges, and without what others aligned."""
+    """Return a run without some judges, and without what others aligned."""
     judges = {
         name: {key: value for key, value in entry.items() if key != "order"} if name in orders else entry
         for name, entry in _judges(run).items()
@@ -122,12 +122,12 @@ def judge_faults(runs: Sequence[StoredRun]) -> dict[str, str]:
 
 
 def _all_columns(judge: str) -> tuple[str, ...]:
-    """Columns that a judge's verdicts may give besides its own."""
+    """Return the columns that a judge's verdicts may give besides its own."""
     return *score_columns(judge), *order_columns(judge)
 
 
 def judge_texts(runs: Sequence[StoredRun]) -> dict[str, str]:
-    """Name of each judge's scores -> what is known of it; of several alike in name the first."""
+    """Return the name of each judge's scores -> what is known of it; of several alike in name the first."""
     found: dict[str, str] = {}
     for group in judge_groups(runs):
         found.setdefault(group.metric, group.text)
@@ -144,7 +144,7 @@ def score_texts(runs: Sequence[StoredRun]) -> dict[str, str]:
 
 
 def unlike_judges(runs: Sequence[StoredRun]) -> list[str]:
-    """Names of judges whose verdicts on these runs cannot be ranked: they asked or sampled otherwise."""
+    """Return the names of judges whose verdicts on these runs cannot be ranked: they asked or sampled otherwise."""
     names = [group.metric for group in judge_groups(runs)]
     return sorted({name for name in names if names.count(name) > 1})
 

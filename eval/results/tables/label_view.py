@@ -9,7 +9,7 @@ from memsys.errors import ScoringError
 
 
 def under_labels(run: StoredRun, view: LabelView) -> StoredRun:
-    """A run under a view; the run itself where the view changes nothing.
+    """Return a run under a view; the run itself where the view changes nothing.
 
     Raises:
         ConfigError: no such view.
@@ -20,7 +20,7 @@ def under_labels(run: StoredRun, view: LabelView) -> StoredRun:
 
 
 def views(runs: Sequence[StoredRun]) -> list[str]:
-    """What to say of runs whose labels are not as printed; nothing where all are."""
+    """Return the note on runs whose labels are not as printed; empty where all are."""
     return [f"labels: {VIEW_TEXT[name]}" for name in dict.fromkeys(run.labels for run in runs) if name != "printed"]
 
 

@@ -1,4 +1,4 @@
-"""How a table lies on the page: systems down and metrics across, or, where the paper has it so, the other way round."""
+"""Layout of a table: systems down and metrics across, or transposed as in the paper."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

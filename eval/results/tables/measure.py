@@ -74,7 +74,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class MeasurementContext:
-    """What a cell is measured by: the paper's protocol, the full size of the data set, the paper's GPU."""
+    """Inputs of a cell's measurement: the paper's protocol, the full size of the data set, the paper's GPU."""
 
     paper: PaperSpec
     protocol: Protocol
@@ -122,7 +122,7 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Measur
 
 
 def _figure_of_runs(selected: Selected, metric: str, terms: MeasurementContext) -> Measured:
-    """One figure per run, averaged over the seeds; nothing can be resampled."""
+    """Return one figure per run, averaged over the seeds; nothing can be resampled."""
     paths = terms.paper.run_figures[metric]
     figures = [value for run in selected.repeats if (value := run_figure(run.summary, paths)) is not None]
     return Measured(
@@ -163,7 +163,7 @@ def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, aver
 def scores_and_mean(
     rows: Sequence[ScoreRow], metric: str, category: int | None, averaging: Averaging
 ) -> tuple[MetricScores, MeanRule]:
-    """Scored questions behind :func:`mean_value`, and the same mean in the form that resampling takes."""
+    """Return the scored questions behind :func:`mean_value`, and the same mean in the form that resampling takes."""
     found = scored_rows(rows, metric, category, averaging)
     scores = MetricScores.of((value, row.conversation_id, row.category) for row, value in found)
     plain = category is not None or _is_plain(metric)
@@ -173,7 +173,7 @@ def scores_and_mean(
 def scored_rows(
     rows: Sequence[ScoreRow], metric: str, category: int | None, averaging: Averaging
 ) -> list[tuple[ScoreRow, float]]:
-    """Questions that enter a mean, with their scores, in the order of the rows.
+    """Return the questions that enter a mean, with their scores, in the order of the rows.
 
     Args:
         rows: of a run.
@@ -191,12 +191,12 @@ def scored_rows(
 
 
 def _is_plain(metric: str) -> bool:
-    """Whether all questions count alike in every averaging: so for latencies and sizes."""
+    """Return whether all questions count alike in every averaging: so for latencies and sizes."""
     return metric not in METRICS and not is_verdict(metric)
 
 
 def mean_rule(rows: Sequence[ScoreRow], averaging: Averaging) -> MeanRule:
-    """The overall mean in the form that resampling takes; categories are those of the rows that count."""
+    """Return the overall mean in the form that resampling takes; categories are those of the rows that count."""
     if averaging.weighting == "question_mean":
         return MICRO
     return MeanRule(
@@ -225,7 +225,7 @@ def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tupl
 
 
 def _labels(run: StoredRun, metric: str) -> list[str]:
-    """Labels that are not as printed; a corrected answer moves nothing that was retrieved."""
+    """Return the labels that are not as printed; a corrected answer moves nothing that was retrieved."""
     if run.labels == "corrected" and is_retrieval(metric):
         return []
     return views([run])

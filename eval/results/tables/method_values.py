@@ -12,7 +12,7 @@ _TURNS = "turns"
 
 
 def fit(expected: ExpectedValue | None, value: float | None, run: StoredRun) -> bool | None:
-    """Whether a value of a run fits what is stated.
+    """Return whether a value of a run fits what is stated.
 
     Returns:
         ``None`` where there is nothing to hold it against: nothing measured or stated, or a number that is stated for
@@ -26,7 +26,7 @@ def fit(expected: ExpectedValue | None, value: float | None, run: StoredRun) -> 
 
 
 def measured(count: MethodCount, run: StoredRun) -> float | None:
-    """The value of a count in a run; ``None`` where the run does not have it."""
+    """Return the value of a count in a run; ``None`` where the run does not have it."""
     if count.where == "trace":
         return _traced(count, run.summary.get("trace") or {}, run.asked)
     statistics = (run.summary.get("memory") or {}).get("statistics") or {}
@@ -55,7 +55,7 @@ def _traced(count: MethodCount, trace: Mapping[str, Any], questions: int) -> flo
 
 
 def dataset_key(run: StoredRun) -> str:
-    """Key of a run's data set; its preset for one that is unknown, and for a sample of our own."""
+    """Return the key of a run's data set; its preset for one that is unknown, and for a sample of our own."""
     info = info_of(run.dataset)
     sample = (run.record["data"].get("notes") or {}).get("sample")
     return run.dataset if info is None or sample else info.key

@@ -1,4 +1,4 @@
-"""What the runs say about each method: its own counts next to what its paper states, and malformed replies by role."""
+"""Statistics of each method: its own counts next to the paper's, and malformed replies by role."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class CountLine:
     fits: tuple[bool | None, ...] = ()
 
     def note(self, names: Sequence[str]) -> str:
-        """Where the expectation is stated, and the runs outside of it."""
+        """Return where the expectation is stated, and the runs outside of it."""
         stated = self.expected
         if stated is None:
             return ""
@@ -87,7 +87,7 @@ def method_groups(runs: Sequence[StoredRun]) -> list[MethodGroup]:
 
 
 def _system(memory: Mapping[str, Any]) -> str:
-    """Package of a run's system; of a gate, with its host's."""
+    """Return the package of a run's system; of a gate, with its host's."""
     own = module_of(str(memory.get("_target_"))).rpartition(".")[2]
     host = memory.get("host")
     return f"{own} before {_system(host)}" if isinstance(host, Mapping) else own
@@ -108,7 +108,7 @@ def _line(count: MethodCount, dataset: str, runs: Sequence[StoredRun]) -> CountL
 
 
 def number(value: float | None) -> str:
-    """A count with all its digits, anything else with three significant ones; a dash for none."""
+    """Return a count with all its digits, anything else with three significant ones; a dash for none."""
     if value is None:
         return DASH
     rounded = float(f"{value:.{_DIGITS}g}")
@@ -135,7 +135,7 @@ def _context_mean(run: StoredRun, name: str) -> float | None:
 
 
 def _same_length(run: StoredRun) -> float | None:
-    """Percentage of the questions whose context has, to the character, the length that most have."""
+    """Return the percentage of the questions whose context has, to the character, the length that most have."""
     lengths = Counter(row.metrics["context_chars"] for row in run.rows if row.metrics.get("context_chars") is not None)
     return 100 * max(lengths.values()) / lengths.total() if lengths else None
 

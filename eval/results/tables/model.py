@@ -1,4 +1,4 @@
-"""What a table is made of: blocks of rows of cells, each with what was printed, what was measured, what is missing."""
+"""Model of a table: blocks of rows of cells, each with printed and measured value, or the reason for a gap."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args

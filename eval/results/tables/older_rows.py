@@ -31,7 +31,7 @@ def with_shown(rows: Sequence[ScoreRow], summary: Mapping[str, Any], memory: Map
 
 
 def shows_all_hits(summary: Mapping[str, Any], memory: Mapping[str, Any]) -> bool:
-    """Whether the contexts of a run show all that was retrieved, as far as its summary says.
+    """Return whether the contexts of a run show all that was retrieved, as far as its summary says.
 
     Asked of runs that were scored before it was stored which hits a context shows. Where a system counts what had no
     room and the summary does not have the count, it is not known.

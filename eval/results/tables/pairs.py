@@ -46,7 +46,7 @@ class Pair:
 
     @property
     def verdict(self) -> Verdict:
-        """What can be said: every sentence, mark and table takes it from here.
+        """Verdict of the pair, the one source of every sentence, mark and table.
 
         A difference is confirmed where the p-value after Holm's correction is below 0.05 and the interval leaves out 0.
         """
@@ -95,7 +95,7 @@ def paired_differences(
 
 
 def can_be_paired(metric: str) -> bool:
-    """Whether a metric has a score for each question and counts in percent."""
+    """Return whether a metric has a score for each question and counts in percent."""
     return metric in METRICS and METRICS[metric].unit == "percent"
 
 

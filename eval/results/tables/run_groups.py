@@ -1,4 +1,4 @@
-"""Runs that are compared with each other: same part of the same data, backbone, reader and prompts, common questions."""
+"""Groups of comparable runs: same part of the same data, backbone, reader and prompts, common questions."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def _only_retrieves(runs: Sequence[StoredRun], group: RunGroup) -> bool:
 
 
 def _scope(run: StoredRun) -> tuple[object, ...]:
-    """What must be equal: the data file, how many turns of how many conversations were written, reader and wording.
+    """What must be equal: the data file, how many turns of how many conversations were written, reader and prompts.
 
     Runs that time a few questions are apart: the others would be left with these few in common.
     """

@@ -1,4 +1,4 @@
-"""What a paper's tables hold: ``eval/results/tables/specs/<paper>.yaml``."""
+"""Specification of a paper's tables: ``eval/results/tables/specs/<paper>.yaml``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -114,7 +114,7 @@ class PaperSpec:
     unfilled: tuple[Mapping[str, Any], ...] = ()
 
     def cannot_be_filled(self, printed: PrintedNumber) -> str:
-        """Why no run fills a printed cell; empty where one can.
+        """Return why no run fills a printed cell; empty where one can.
 
         Entries of ``unfilled`` name the cells by attributes of the printed number and give the reason.
         """
@@ -124,11 +124,11 @@ class PaperSpec:
         return ""
 
     def scale(self, metric: str) -> float:
-        """Factor from the stored unit to the table's: 100 for shares."""
+        """Return the factor from the stored unit to the table's: 100 for shares."""
         return 1.0 if metric in self.plain_metrics else scale_of(metric)
 
     def system_of(self, memory: str) -> str:
-        """Row a memory config belongs to; its own name where the paper has none."""
+        """Return the row a memory config belongs to; its own name where the paper has none."""
         return next((name for name, system in self.systems.items() if memory in system.memory), memory)
 
     def memory_place(self, memory: str) -> int:
@@ -137,11 +137,11 @@ class PaperSpec:
         return system.memory.index(memory) if system else 0
 
     def readers_of(self, dataset: str) -> tuple[str, ...]:
-        """Readers whose runs count on a data set, the paper's own first."""
+        """Return the readers whose runs count on a data set, the paper's own first."""
         return self.datasets[dataset].readers or self.readers
 
     def embedder_of(self, backbone: str) -> str:
-        """The embedder that the paper used with a backbone."""
+        """Return the embedder that the paper used with a backbone."""
         return self.embedder_by_backbone.get(backbone, self.embedder)
 
     def settings_of(self, part: str, backbone: str) -> Mapping[str, Any]:
@@ -150,31 +150,31 @@ class PaperSpec:
         return {**self.settings.get(part, {}), **own}
 
     def metric_of(self, metric: str, backbone: str) -> str:
-        """The name in ``scores.jsonl``: of a judge's verdicts it depends on the judge and its backbone."""
+        """Return the name in ``scores.jsonl``: of a judge's verdicts it depends on the judge and its backbone."""
         return self.judges.get(backbone, self.judges.get("default", metric)) if metric == JUDGE else metric
 
     def dataset_of(self, run: str) -> str | None:
-        """Data set that a run's data set config stands for, ``None`` when it is none of the paper's."""
+        """Return the data set that a run's data set config stands for, ``None`` when it is none of the paper's."""
         return next((name for name, dataset in self.datasets.items() if run in dataset.runs), None)
 
     def system_label(self, system: str) -> str:
-        """Label of a row."""
+        """Return the label of a row."""
         if system in self.systems:
             return self.systems[system].label
         return self.further.get(system) or str(preset_labels().get(system, system))
 
     def is_built(self, system: str) -> bool:
-        """Whether there is a memory config whose runs may be in a row."""
+        """Return whether there is a memory config whose runs may be in a row."""
         return system not in self.systems or self.systems[system].built
 
     def backbone_label(self, backbone: str) -> str:
-        """Label of a backbone."""
+        """Return the label of a backbone."""
         return self.backbones.get(backbone) or str(preset_labels().get(backbone, backbone))
 
 
 @cache
 def preset_labels() -> Mapping[str, Any]:
-    """Names of memory presets and backbones that a paper does not print, by preset."""
+    """Return the names of memory presets and backbones that a paper does not print, by preset."""
     return read_settings(CONF / "names.yaml")
 
 
@@ -183,7 +183,7 @@ def _named(value: object, wanted: object) -> bool:
 
 
 def spec_names(folder: Path = FOLDER) -> tuple[str, ...]:
-    """Papers whose tables can be built, sorted."""
+    """Return the papers whose tables can be built, sorted."""
     return preset_names(folder)
 
 

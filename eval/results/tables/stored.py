@@ -188,7 +188,7 @@ class StoredRun:
 
     @property
     def processor(self) -> str:
-        """What the model ran on, which rounds its arithmetic; empty where an engine elsewhere computed."""
+        """Processor that the model ran on, which rounds its arithmetic; empty where an engine elsewhere computed."""
         engine = ((self.record.get("model") or {}).get("engine") or {}).get("engine")
         if engine not in _LOCAL_ENGINES or not engines_are_here(self.record):
             return ""
@@ -214,7 +214,7 @@ class StoredRun:
         return (found.get("row") or {}) if isinstance(found, Mapping) else {}
 
     def settings_hash(self) -> str:
-        """Equal for runs that differ in their seed alone."""
+        """Return a hash that is equal for runs that differ in their seed alone."""
         if "settings" in self.record:
             return str(self.record["settings"])
         settings = self.record.get("identity") or self.record["config"]
@@ -222,7 +222,7 @@ class StoredRun:
 
 
 def engines_are_here(record: Mapping[str, Any]) -> bool:
-    """Whether no engine was reached at the address of another machine.
+    """Return whether no engine was reached at the address of another machine.
 
     Args:
         record: ``run.json``.
@@ -355,7 +355,7 @@ def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:
 
 
 def category_names(run: StoredRun) -> dict[int, str]:
-    """What the categories of a run's questions are called, by number."""
+    """Return what the categories of a run's questions are called, by number."""
     present = sorted({row.category for row in run.rows})
     info = info_of(run.dataset)
     names = info.category_names if info is not None else {}

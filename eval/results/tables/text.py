@@ -91,7 +91,7 @@ def _details(line: TableLine) -> list[TextLine]:
 
 
 def number(value: float) -> str:
-    """Round for the table."""
+    """Round a value for the table."""
     return f"{value:.{DIGITS}f}"
 
 
@@ -101,7 +101,7 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def measured_text(cell: TableCell) -> str:
-    """``12.34 [11.11, 13.57]`` with marks; empty where nothing was measured."""
+    """Return ``12.34 [11.11, 13.57]`` with marks; empty where nothing was measured."""
     if cell.measured is None:
         return ""
     interval = cell.measured.shown_interval
@@ -113,7 +113,7 @@ def measured_text(cell: TableCell) -> str:
 
 
 def difference_text(cell: TableCell) -> str:
-    """Signed difference; empty where the numbers may not be compared."""
+    """Return the signed difference; empty where the numbers may not be compared."""
     if cell.difference is None:
         return ""
     return f"{cell.difference:+.{DIGITS}f}"
@@ -132,7 +132,7 @@ def verdict_text(cell: TableCell) -> str:
 
 
 def coverage(line: TableLine, datasets: dict[str, str]) -> str:
-    """What the measured values of a line rest on, and why others are missing, data set by data set."""
+    """Return what the measured values of a line rest on, and why others are missing, data set by data set."""
     cells = list(zip(line.headings, line.cells, strict=True))
     wanted = [cell.dataset for _, cell in cells if cell.measurable and (line.printed or cell.measured is not None)]
     parts = []
@@ -190,7 +190,7 @@ def definitions(table: PaperTable) -> list[str]:
 
 
 def remarks(table: PaperTable) -> list[str]:
-    """Known faults of the printed numbers; cells that share one are listed together."""
+    """Return the known faults of the printed numbers; cells that share one are listed together."""
     shared: dict[str, list[tuple[str, str]]] = {}
     for block, row, column, cell in table.cells:
         if cell.printed is not None and cell.printed.note:
@@ -212,7 +212,7 @@ def pair_table(pairs: Sequence[Pair], notes: Sequence[str] = PAIR_LEGEND) -> Tab
 
 
 def pair_cells(pair: Pair) -> tuple[str, ...]:
-    """One line of the paired tests."""
+    """Return one line of the paired tests."""
     result = pair.result
     interval = "" if result.interval is None else f"[{result.interval.low:+.1f}, {result.interval.high:+.1f}]"
     if result.interval is not None and result.interval.by == "question":
@@ -241,20 +241,20 @@ def _p_of(pair: Pair) -> str:
 
 
 def p_text(p_value: float) -> str:
-    """Three decimals, rounded once, half to even in decimal digits; never a zero."""
+    """Return three decimals, rounded once, half to even in decimal digits; never a zero."""
     return "<0.001" if p_value < 0.001 else str(Decimal(repr(float(p_value))).quantize(Decimal("0.001")))
 
 
 def run_ids(table: PaperTable) -> list[str]:
-    """Runs behind the measured values, sorted."""
+    """Return the runs behind the measured values, sorted."""
     return sorted({run for _, _, _, cell in table.cells if cell.measured for run in cell.measured.runs})
 
 
 def dataset_labels(table: PaperTable) -> dict[str, str]:
-    """Labels of the data sets by name."""
+    """Return the labels of the data sets by name."""
     return {name: dataset.label for name, dataset in table.paper.datasets.items()}
 
 
 def title(table: PaperTable) -> str:
-    """Heading of a table."""
+    """Return the heading of a table."""
     return f"{table.paper.label} Table {table.number}: {table.spec.title}"

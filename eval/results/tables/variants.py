@@ -30,12 +30,12 @@ def default_settings(name: str, folder: Path) -> Mapping[str, Any] | None:
 
 
 def _of_plugins(folder: Path) -> list[Path]:
-    """The folders of the packages of others for the same part."""
+    """Return the folders of the packages of others for the same part."""
     return [own for conf in plugin_folders() if (own := conf / folder.name).is_dir()]
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Leaves of a configuration by dotted key."""
+    """Return the leaves of a configuration by dotted key."""
     leaves: dict[str, Any] = {}
     for key, value in tree.items():
         if isinstance(value, Mapping):
@@ -46,7 +46,7 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def overrides(settings: Mapping[str, Any], folder: Path = MEMORY) -> dict[str, Any]:
-    """Settings of a run's memory (or of another part) that differ from its YAML, flat and sorted.
+    """Return the settings of a run's memory (or of another part) that differ from its YAML, flat and sorted.
 
     A key that the run's version did not have yet counts as no difference, unless the value that then stood in code is
     known and another one; an interpolation, or a part without a YAML, counts as none.
@@ -74,7 +74,7 @@ def _is_interpolation(value: Any) -> bool:
 
 
 def run_variant(record: Mapping[str, Any]) -> str:
-    """How a run's memory differs from its preset, and whose prompts it was asked with; empty for neither.
+    """Return how a run's memory differs from its preset, and whose prompts it was asked with; empty for neither.
 
     Authors' answer prompts alone, behind a memory that asked with ours, are not what a paper did.
 
@@ -111,7 +111,7 @@ def without_prompts(changed: Mapping[str, Any], part: Mapping[str, Any], record:
 
 
 def label_of(memory: str, record: Mapping[str, Any]) -> str:
-    """The memory with how it differs from its preset: ``clag [n_init=7]``.
+    """Return the memory with how it differs from its preset: ``clag [n_init=7]``.
 
     Args:
         memory: its name.
@@ -126,7 +126,7 @@ def _of_prompts(key: str, value: Any, brought: Mapping[str, Any]) -> bool:
 
 
 def variant_label(changed: Mapping[str, Any]) -> str:
-    """Short text on what was overridden; empty when nothing was."""
+    """Return the short text on what was overridden; empty when nothing was."""
     shown = [f"{key}={value}" for key, value in list(changed.items())[:_SHOWN]]
     more = len(changed) - _SHOWN
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -19,7 +19,7 @@ _WHERE = ("paper", "metric", "backbone", "dataset", "system")
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """What counts as the same number.
+    """Criteria by which two numbers count as the same.
 
     Attributes:
         margin: of shares, percentage points.
@@ -41,13 +41,13 @@ class Margins:
                 raise ConfigError(f"spreads: {dict(entry)} lacks {missing} or has unknown {unknown}")
 
     def margin_for(self, printed: PrintedNumber, share: bool) -> float:
-        """Largest difference that counts as none, in the table's unit."""
+        """Return the largest difference that counts as none, in the table's unit."""
         own = self.margins.get(printed.metric)
         stated = self.margin if share else self.relative_margin * abs(printed.value)
         return margin_of(stated if own is None else own, printed.half_unit)
 
     def spread_for(self, printed: PrintedNumber) -> Spread | None:
-        """The recorded spread of a cell, ``None`` where there is none."""
+        """Return the recorded spread of a cell, ``None`` where there is none."""
         for entry in self.spreads:
             if all(getattr(printed, key) == entry[key] for key in _WHERE if key in entry):
                 return Spread(float(entry["deviation"]), int(entry["runs"]), str(entry["source"]))

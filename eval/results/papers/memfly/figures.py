@@ -17,7 +17,7 @@ def sheets(source: Source) -> list[Sheet]:
 
 
 def memfly_figure_2(source: Source) -> Sheet:
-    """F1 by category for the full system, overall for each ablation."""
+    """Return F1 by category for the full system, overall for each ablation."""
     full: dict[Place, Point] = {
         category: source.printed_values("memfly", 2, f"{category} F1", "qwen3_8b")["MEMFLY"] for category in _CATEGORIES
     }

@@ -39,7 +39,7 @@ def _by_threshold(values: Mapping[Place, Point]) -> dict[Place, Point]:
 
 
 def sage_figure_2(source: Source) -> Sheet:
-    """Quality under fixed thresholds on Qwen2.5-3B, and the calls that merging takes."""
+    """Return the quality under fixed thresholds on Qwen2.5-3B, and the calls that merging takes."""
     calls = source.text("sage", metric="update_calls")
     by_system = {number.system: number.value for number in calls}
     values: dict[Place, Point] = {
@@ -57,7 +57,7 @@ def sage_figure_2(source: Source) -> Sheet:
 
 
 def thresholds(settings: Mapping[str, float], steps: int) -> list[float]:
-    """SAGE's adaptive threshold while the store is so dense that its goal is the floor.
+    """Return SAGE's adaptive threshold while the store is so dense that its goal is the floor.
 
     Eq. 1 with the printed settings: the first call finds an empty store, every later one a dense one.
 
@@ -73,7 +73,7 @@ def thresholds(settings: Mapping[str, float], steps: int) -> list[float]:
 
 
 def sage_figure_3(source: Source) -> Sheet:
-    """The threshold's decay and the band in which facts are merged."""
+    """Return the threshold's decay and the band in which facts are merged."""
     settings = {number.row: number.value for number in source.text("sage", metric="hyperparameter")}
     values = thresholds(settings, 60)
     lower: dict[Place, Point] = {step + 1: exact(value) for step, value in enumerate(values)}
@@ -91,7 +91,7 @@ def sage_figure_3(source: Source) -> Sheet:
 
 
 def sage_figure_4(source: Source) -> Sheet:
-    """Quality under fixed thresholds on both backbones of the ablation."""
+    """Return the quality under fixed thresholds on both backbones of the ablation."""
     panels = tuple(
         _threshold_panel(source, backbone, title)
         for backbone, title in (("qwen25_15b", "Qwen2.5-1.5B"), ("qwen25_3b", "Qwen2.5-3B"))

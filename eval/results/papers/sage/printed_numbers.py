@@ -12,7 +12,7 @@ _LEFT_OUT = "llama32_1b"
 
 
 def _over_backbones(numbers: Sequence[PrintedNumber]) -> list[Recomputed]:
-    """SAGE's Table 2: means of Table 1 over the seven open models, Judge scores of another judge left out."""
+    """Return SAGE's Table 2: means of Table 1 over the seven open models, Judge scores of another judge left out."""
     found = []
     for number in numbers:
         if number.table == 2:

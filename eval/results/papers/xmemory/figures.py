@@ -31,7 +31,7 @@ def _one_bar(source: Source, table: int, column: str, label: str, title: str) ->
 
 
 def xmemory_figure_3(source: Source) -> Sheet:
-    """Ablation: scores, and tokens per question."""
+    """Return the ablation: scores, and tokens per question."""
     panels = (
         _score_bars(source, 4, "scores"),
         _one_bar(source, 4, "Token/query", "tokens per question", "cost"),
@@ -41,7 +41,7 @@ def xmemory_figure_3(source: Source) -> Sheet:
 
 
 def xmemory_figure_4(source: Source) -> Sheet:
-    """Blocks that hold two, or more, words of the answer, in multi-hop questions."""
+    """Return the blocks that hold two, or more, words of the answer, in multi-hop questions."""
     curves = []
     for colour, (metric, label) in enumerate((("two_hit_share", "two words"), ("multi_hit_share", "three or more"))):
         values: dict[Place, Point] = {n.row: exact(n.value) for n in source.text("xmemory", metric=metric)}
@@ -56,7 +56,7 @@ def xmemory_figure_4(source: Source) -> Sheet:
 
 
 def xmemory_figure_5(source: Source) -> Sheet:
-    """Restructuring: scores, and the share of facts that change their theme."""
+    """Return the restructuring: scores, and the share of facts that change their theme."""
     panels = (
         _score_bars(source, 6, "scores"),
         _one_bar(source, 6, "Reassign ratio", "facts reassigned (%)", "plasticity"),
