@@ -48,7 +48,7 @@ def run_cards(runs: Sequence[StoredRun], with_texts: Sequence[bool]) -> list[Jso
 
 
 def board_names(runs: Sequence[StoredRun]) -> dict[str, str]:
-    """Return, by run id, the backbone, prompts, reader and questions that a run shares with those it can be ranked among."""
+    """Return by run id the backbone, prompts, reader and questions that define the runs it can be ranked with."""
     sets = {run.run_id: name for run, name in zip(runs, dataset_names(runs), strict=True)}
     found: dict[str, str] = {}
     for group in comparable_runs(runs, lambda run: sets[run.run_id]):

@@ -201,7 +201,7 @@ def _extent(row: SystemRow, pair: Pair | None = None) -> str:
 
 
 def _sentence(lead: _Lead, column: str, builds: str) -> str:
-    """Return the sentence on who leads whom in the column that the rows are sorted by, and whether that can be claimed."""
+    """Return the sentence on who leads whom in the sorting column, and whether that can be claimed."""
     begin, pair = lead.in_column(column), lead.pair
     text = f"{begin}; the paired 95 % interval {lead.bracket}"
     if pair.verdict == "no test":
@@ -243,7 +243,7 @@ def _holds(pair: Pair) -> bool:
 
 
 def _answerable_sentence(pair: Pair, answerable: Pair) -> str:
-    """Return the sentence on the same two systems without the questions that have no answer, and what that says of the lead."""
+    """Return the sentence on the two systems without unanswerable questions, and its effect on the lead."""
     lead = _lead_of(answerable)
     begin = "Without the questions that have no answer"
     if answerable.verdict in _HERE:

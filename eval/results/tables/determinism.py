@@ -45,7 +45,7 @@ def _scored_without_sampling(metric: str) -> bool:
 
 
 def _greedy(config: Mapping[str, Any]) -> bool:
-    """Return whether every call was at temperature 0 on engines whose replies do not depend on what is decoded next to them."""
+    """Return whether every call was at temperature 0 on engines whose replies do not depend on the batch."""
     backbones = [config.get("backbone") or {}, *([config["second"]] if config.get("second") else [])]
     return all(_decodes_greedily(backbone, config) for backbone in backbones)
 
