@@ -10,7 +10,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -23,8 +23,9 @@ from memsys.embedding.contract import Vectors
 from memsys.embedding.store import fingerprint
 from memsys.embedding.windows import cut_by_chars
 from memsys.endpoint_urls import asked_address, check_base_url
-from memsys.errors import BackboneError, ConfigError
+from memsys.errors import BackboneError, BackboneUnusableError, ConfigError
 from memsys.http_bodies import BodyError, BodyTooLargeError, exchange
+from memsys.llm.refusals import MOVED, StatedError, advice, stated_error, status_of, unstated_error
 from memsys.proxies import proxy_of
 from memsys.retrying import LEAST_PAUSE, RETRIED_STATUS, asked_pause, pause_before
 from memsys.scripts import estimated_tokens
@@ -36,6 +37,11 @@ _SETTING = "embedder.base_url"
 _RETRIED_STATUS = RETRIED_STATUS | {409}
 #: Characters of a server's own words that are shown.
 _LONGEST_MESSAGE = 600
+#: Characters that are shown of a reply that is not JSON.
+_BEGINNING = 80
+_OK = 200
+#: Names of the settings in what to do about an error.
+_SETTINGS = {"part": "embedder", "key": "embedder.api_key_env", "model": "embedder.model", "address": _SETTING}
 #: Bytes of a reply with few vectors, and of one more number in it.
 _USUAL_REPLY, _BYTES_PER_NUMBER = 4 * 1024 * 1024, 64
 #: Statuses of a page that is not there.
@@ -231,32 +237,51 @@ class _Server:
         largest = _USUAL_REPLY + len(body["input"]) * self.config.dimension * _BYTES_PER_NUMBER
         try:
             response = exchange(self._client, "POST", url, largest, json=body, headers=headers)
-            response.raise_for_status()
-            return response.json()
         except BodyTooLargeError as error:
             raise BackboneError(f"{self._where()}: {error}") from error
         except BodyError as error:
             raise _TransientError(str(error)) from error
-        except httpx.HTTPStatusError as error:
-            raise self._refusal(error.response, headers, through) from error
         except httpx.HTTPError as error:
             raise _TransientError(f"{type(error).__name__}: {redacted(str(error))}{through}") from error
-        except ValueError as error:
-            raise _TransientError(f"the reply is not JSON ({asked_address(url, _SETTING)})") from error
+        payload = _json(response)
+        stated = stated_error(payload)
+        if response.status_code != _OK or stated is not None:
+            said = stated or unstated_error(payload, response.content)
+            raise self._refusal(response, replace(said, message=_without_key(said.message, headers)), through)
+        if payload is None:
+            begin = " ".join(_without_key(response.text, headers)[:_BEGINNING].split())
+            raise _TransientError(f"the reply is not JSON ({asked_address(url, _SETTING)}); it begins {begin!r}")
+        return payload
 
-    def _refusal(self, response: Any, headers: Mapping[str, str], through: str) -> Exception:
-        """Return the error of a status that is not 200."""
-        message = f"status {response.status_code}: {_without_key(response.text, headers)}"
-        if response.status_code in _RETRIED_STATUS:
+    def _refusal(self, response: Any, error: StatedError, through: str) -> Exception:
+        """Return the error of a status that is not 200, or of a reply that states an error."""
+        status = status_of(response.status_code, error)
+        place = response.headers.get("Location") if status in MOVED else None
+        message = f"status {status}: {f'requests are sent on to {redacted(place)}' if place else error.message}"
+        if status in _RETRIED_STATUS:
             return _TransientError(message, asked_pause(response.headers))
         if response.status_code in _NO_SUCH_PAGE:
             message = f"{message} ({asked_address(str(response.request.url), _SETTING)}{through})"
-        return BackboneError(f"{self._where()} refused the request with {message}")
+        said, remedy = f"{self._where()} refused the request with {message}", advice(status, _SETTINGS)
+        return (
+            BackboneUnusableError(f"{said}; {remedy}; the same command then goes on") if remedy else BackboneError(said)
+        )
 
     def _read(self, payload: Any, count: int) -> Vectors:
-        """Read unit vectors in the order of the texts; a server may send them in any order, each with its index."""
+        """Read unit vectors in the order of the texts.
+
+        A server may send them in any order, each with its index; without any index they are in order.
+        """
+        if not isinstance(payload, Mapping) or not isinstance(payload.get("data"), list):
+            held = f"an object with {', '.join(payload)}" if isinstance(payload, Mapping) else "no object"
+            raise BackboneError(
+                f"{self._where()} gave no embeddings: its reply is {held}, where OpenAI's protocol has `data`; set "
+                f"{_SETTING} to its address for that protocol"
+            )
         try:
-            rows = sorted(payload["data"], key=lambda row: row["index"])
+            found = payload["data"]
+            numbered = found if any("index" in row for row in found) else _numbered(found)
+            rows = sorted(numbered, key=lambda row: row["index"])
             vectors = np.array([row["embedding"] for row in rows], dtype=np.float64)
         except (KeyError, TypeError, ValueError) as error:
             raise BackboneError(f"{self._where()} gave no embeddings ({type(error).__name__}: {error})") from error
@@ -275,6 +300,18 @@ class _Server:
 
     def _where(self) -> str:
         return f"embedder {self.config.name} ({self.config.base_url})"
+
+
+def _numbered(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [{**row, "index": place} for place, row in enumerate(rows)]
+
+
+def _json(response: Any) -> Any:
+    """Return the JSON of a reply; ``None`` where it is not JSON."""
+    try:
+        return response.json()
+    except (ValueError, RecursionError):
+        return None
 
 
 def _tokens(payload: Any, sent: Sequence[str]) -> int:

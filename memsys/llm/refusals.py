@@ -21,13 +21,18 @@ _WINDOW = re.compile(
 )
 #: Statuses of an address that has moved. A request with a key is not sent on to another server.
 MOVED = frozenset({301, 302, 303, 307, 308})
+#: Names of the settings in what to do, of a backbone.
+_SETTINGS = {
+    "part": "backbone", "key": "backbone.engine.api_key_env", "model": "backbone.model",
+    "address": "backbone.engine.base_urls",
+}  # fmt: skip
 #: What to do about an error that no other attempt and no other question would change.
 _ADVICE = {
-    401: "the key is not accepted: see the variable that backbone.engine.api_key_env names",
-    402: "no credit or quota is left: add credit, or choose another backbone",
-    403: "the key may not use this model: ask its provider for access, or choose another backbone.model",
-    404: "the server knows no such model or address: see backbone.model and backbone.engine.base_urls",
-    **dict.fromkeys(MOVED, "set backbone.engine.base_urls to the address of the server itself"),
+    401: "the key is not accepted: see the variable that {key} names",
+    402: "no credit or quota is left: add credit, or choose another {part}",
+    403: "the key may not use this model: ask its provider for access, or choose another {model}",
+    404: "the server knows no such model or address: see {model} and {address}",
+    **dict.fromkeys(MOVED, "set {address} to the address of the server itself"),
 }
 #: Codes and types of errors whose status is not what the server sends with them (OpenAI: 429 for a spent quota).
 _LASTING_CODES = {
@@ -58,6 +63,8 @@ _FILTER_WORDS = (
     "content management policy", "content filter", "content policy", "content exists risk", "usage policy",
     "safety system", "requires moderation", "was flagged",
 )  # fmt: skip
+#: Where a body has its message that has no ``error``.
+_MESSAGES = ("message", "detail", "error_description", "title")
 #: Statuses with which filters are reported.
 _FILTER_STATUS = frozenset({400, 403, 422, 451})
 _STATUS_OF_UNKNOWN = 500
@@ -130,6 +137,28 @@ def stated_error(payload: Any) -> StatedError | None:
     return None
 
 
+def unstated_error(payload: Any, text: bytes) -> StatedError:
+    """Return the error of a body that names none: its message, or all of it.
+
+    Args:
+        payload: the JSON of the body, or anything where it is none.
+        text: the body.
+    """
+    if not isinstance(payload, dict):
+        return StatedError(text.decode("utf-8", "replace"))
+    return StatedError(str(next((payload[name] for name in _MESSAGES if payload.get(name)), payload)))
+
+
+def advice(status: int, settings: Mapping[str, str]) -> str:
+    """Return what to do about an error that no other attempt would change; empty where another one might.
+
+    Args:
+        status: that the error stands for.
+        settings: names of ``part``, ``key``, ``model`` and ``address`` in the configuration.
+    """
+    return _ADVICE.get(status, "").format(**settings)
+
+
 def _blocked(body: Mapping[str, Any]) -> str:
     """Return why a body has no choices, as Gemini (``promptFeedback``) and Azure report it; else an empty text."""
     if body.get("choices"):
@@ -180,7 +209,7 @@ def refusal(status: int, pause: float, error: StatedError) -> Exception:
         pause: seconds that the server asks to wait.
         error: what it states; of a status that is not 200 perhaps its words alone.
     """
-    known = _status_of(status, error)
+    known = status_of(status, error)
     said, lowered = f"status {known}: {error.message}", error.message.lower()
     if error.is_filter or (known in _FILTER_STATUS and any(word in lowered for word in _FILTER_WORDS)):
         return PromptWithheldError(error.message)
@@ -191,11 +220,11 @@ def refusal(status: int, pause: float, error: StatedError) -> Exception:
         return ContextLengthError(error.message)
     said = f"the server refused the request with {said}"
     if known in _ADVICE:
-        return BackboneUnusableError(f"{said}; {_ADVICE[known]}; the same command then goes on")
+        return BackboneUnusableError(f"{said}; {advice(known, _SETTINGS)}; the same command then goes on")
     return RequestRefusedError(said) if at_fault else BackboneError(said)
 
 
-def _status_of(status: int, error: StatedError) -> int:
+def status_of(status: int, error: StatedError) -> int:
     """Return the status that an error stands for, whatever it was sent with."""
     named = (*error.codes, error.message.strip(" .!").lower().replace(" ", "_"))  # Cloudflare's codes are numbers
     lasting = next((_LASTING_CODES[code] for code in named if code in _LASTING_CODES), None)

@@ -26,7 +26,15 @@ from memsys.llm.config import BackboneConfig
 from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Endpoint, Engine, OtherServerError
 from memsys.llm.engines.openai import OTHERWISE
-from memsys.llm.refusals import MOVED, RepeatedFailureError, StatedError, TransientServerError, refusal, stated_error
+from memsys.llm.refusals import (
+    MOVED,
+    RepeatedFailureError,
+    StatedError,
+    TransientServerError,
+    refusal,
+    stated_error,
+    unstated_error,
+)
 from memsys.llm.wire import MalformedReplyError
 from memsys.proxies import Proxy, proxy_of
 from memsys.retrying import LEAST_PAUSE, asked_pause, pause_before
@@ -41,8 +49,6 @@ _SETTING = "backbone.engine.base_urls"
 _LONGEST_MESSAGE = 600
 #: Bytes that are shown of a reply that is not JSON: a page to sign in at, or a stream that nobody asked for.
 _BEGINNING = 80
-#: Where a body has its message that has no ``error``.
-_MESSAGES = ("message", "detail", "error_description", "title")
 #: A machine that is gone does not refuse a connection, it says nothing.
 _CONNECT_SECONDS = 30.0
 #: Seconds; below the 5 after which uvicorn and llama.cpp close an idle connection, else a request can meet the close.
@@ -201,7 +207,7 @@ class Transport:
         payload = _payload(text)
         stated = stated_error(payload)
         if response.status != 200 or stated is not None:
-            said = _without_key(stated or _unstated(payload, text), endpoint)
+            said = _without_key(stated or unstated_error(payload, text), endpoint)
             if response.status in _NO_SUCH_PAGE or _UNEXPECTED_PAGE in said.message.lower():
                 said = replace(said, message=f"{said.message} ({asked_address(url, _SETTING)}{through})")
             if response.status in MOVED and (place := response.headers.get("Location")):
@@ -305,13 +311,6 @@ def _payload(text: bytes) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _unstated(payload: Any, text: bytes) -> StatedError:
-    """Return the message of an error body in no known form, or all of the body."""
-    if not isinstance(payload, dict):
-        return StatedError(text.decode("utf-8", "replace"))
-    return StatedError(str(next((payload[name] for name in _MESSAGES if payload.get(name)), payload)))
 
 
 def _without_key(error: StatedError, endpoint: Endpoint) -> StatedError:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from memsys.embedding.hosted import HostedEmbedder, HostedEmbedderConfig
-from memsys.errors import BackboneError, ConfigError
+from memsys.errors import BackboneError, BackboneUnusableError, ConfigError
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 
@@ -127,10 +127,31 @@ def test_a_refusal_is_not_repeated_and_does_not_show_the_key(server: Server, mon
     assert server.keys == ["Bearer key-123"]
 
 
+def test_vectors_without_an_index_are_in_the_order_of_the_texts(server: Server) -> None:
+    rows = [{"embedding": [1.0, 0.0]}, {"embedding": [0.0, 1.0]}]
+    server.behaviour = lambda number, body: (200, {"data": rows[: len(body["input"])]})
+    assert asyncio.run(embedder(server, max_batch=2).embed(["a", "bb"])).shape == (2, 2)
+
+
+def test_a_refused_embedding_names_the_embedders_setting(server: Server) -> None:
+    """The words of a server were in the JSON of its reply, and nothing said what to do."""
+    server.behaviour = lambda number, body: (404, {"error": {"message": "no model m", "code": "model_not_found"}})
+    with pytest.raises(BackboneUnusableError, match=r"no model m .*see embedder\.model and embedder\.base_url"):
+        asyncio.run(embedder(server).embed(["a"]))
+    assert len(server.bodies) == 1
+
+
 @pytest.mark.parametrize(
     ("reply", "error", "message"),
     [
-        ({"object": "list"}, BackboneError, "gave no embeddings"),
+        ({"object": "list"}, BackboneError, "gave no embeddings: its reply is an object with object, where"),
+        ([[1.0, 2.0]], BackboneError, "gave no embeddings: its reply is no object"),
+        ({"error": {"message": "Insufficient credits", "code": 402}}, BackboneUnusableError, "credits; no credit"),
+        (
+            {"error": {"message": "no such field", "type": "invalid_request_error"}},
+            BackboneError,
+            "status 400: no such",
+        ),
         ({"data": []}, BackboneError, "for 1 texts"),
         ({"data": [{"index": 0, "embedding": [1.0, 2.0, 3.0]}]}, ConfigError, r"dimension=2, but m has 3"),
         ({"data": [{"index": 0, "embedding": [0.0, 0.0]}]}, BackboneError, "zero"),
