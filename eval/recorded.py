@@ -228,11 +228,13 @@ def _say(folder: Path, counts: Mapping[str, int]) -> None:
 
 
 def _fetch(options: argparse.Namespace) -> int:
-    from eval.audit.recorded.catalogue import find_entry, load_catalogue, recorded_folder
+    from eval.audit.recorded.catalogue import find_entry, load_catalogue
     from eval.audit.recorded.fetching import fetch_entry
-    from eval.audit.recorded.labels import CORRECTIONS
+    from eval.loaders.locomo_corrections import CORRECTIONS
+    from eval.loaders.published_files import PublishedFiles, recorded_folder
 
-    entries = [find_entry(name) for name in options.names] or [*load_catalogue().entries.values(), CORRECTIONS]
+    chosen = [find_entry(name) for name in options.names]
+    entries: list[PublishedFiles] = [*chosen] or [*load_catalogue().entries.values(), CORRECTIONS]
     folder = recorded_folder()
     failed = [entry.name for entry in entries if not fetch_entry(entry, folder)]
     whole = len(entries) - len(failed)

@@ -91,9 +91,9 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int, *, unmeasu
     from eval.audit.config import load_config
     from eval.audit.field import stored_leaderboard
     from eval.audit.recorded.catalogue import find_entry, load_catalogue
-    from eval.audit.recorded.labels import need_corrections
     from eval.audit.scores import score_all
     from eval.audit.write import write_all
+    from eval.loaders.locomo_corrections import need_corrections
 
     config = load_config()
     entries = [find_entry(name) for name in names] or _present(load_catalogue().runs())
@@ -112,7 +112,8 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int, *, unmeasu
 
 def _present(entries: "Sequence[CatalogueEntry]") -> "list[CatalogueEntry]":
     """Return the entries whose files are present; report the others."""
-    from eval.audit.recorded.catalogue import VARIABLE, paths_of, recorded_folder
+    from eval.audit.recorded.catalogue import paths_of
+    from eval.loaders.published_files import VARIABLE, recorded_folder
 
     found, problems = [], []
     folder = recorded_folder()

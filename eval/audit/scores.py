@@ -12,8 +12,8 @@ from typing import Any
 from eval.audit.config import AuditConfig
 from eval.audit.recorded.catalogue import CatalogueEntry, import_entry, load_catalogue, paths_of
 from eval.audit.recorded.importing import Imported
-from eval.audit.recorded.labels import corrected_answers
 from eval.loaders.label_problems import LABEL_PROBLEM, answer_is_doubtful
+from eval.loaders.locomo_corrections import corrected_answers
 from eval.loaders.trees import read_tree
 from eval.metrics.locomo import CATEGORY_5, abstains
 from eval.metrics.registry import find_metric

@@ -12,6 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from eval.loaders.label_problems import marks
+from eval.loaders.locomo import LOCOMO
+from eval.loaders.locomo_corrections import corrected_answers
 from eval.metrics.metric import Metric
 from eval.metrics.registry import select_metrics
 from eval.runs.files import write_json, write_rows
@@ -199,7 +201,4 @@ def _load(run_dir: Path) -> tuple[list[_Item], dict[str, Json]]:
 
 def _corrections(run_dir: Path) -> Mapping[str, str]:
     """Return corrected gold answers by question id for runs on the published LoCoMo, if their file is present."""
-    from eval.audit.recorded.labels import corrected_answers
-    from eval.loaders.locomo import LOCOMO
-
     return (corrected_answers() or {}) if data_sha256(run_dir) == LOCOMO.files[0].sha256 else {}

@@ -16,10 +16,11 @@ from eval.audit.page import board, page
 from eval.audit.pairs import paired_tests
 from eval.audit.people import Labelled, agreement, best_threshold, length_bias
 from eval.audit.readings import RunReading, estimate
-from eval.audit.recorded.catalogue import CatalogueEntry, PrintedScore, find_entry, recorded_folder
+from eval.audit.recorded.catalogue import CatalogueEntry, PrintedScore, find_entry
 from eval.audit.scores import AnsweredQuestion, ScoredRun, score_all, score_entry
 from eval.audit.stored import stored_tables
 from eval.audit.write import _records, short_leaderboard, write_all, write_page
+from eval.loaders.published_files import recorded_folder
 from eval.rendering.csv import render_csv
 from eval.scoring.labels import under
 from eval.scoring.rows import ScoreRow

@@ -1,6 +1,5 @@
 """The catalogue of published answers (``catalogue.yaml``): where each file lies, how it is read, what was printed."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -13,16 +12,13 @@ from eval.audit.recorded.rows import read_rows
 from eval.audit.recorded.run_folder import Origin
 from eval.audit.recorded.shapes import Shape, make_shape
 from eval.config.presets import read_settings
-from eval.loaders.contract import PinnedFile
+from eval.loaders.published_files import VARIABLE, PublishedFiles, recorded_folder
 from eval.loaders.registry import OWN
-from memsys.assets.paths import workplace
 from memsys.errors import ConfigError, DataError
 
 FILE = Path(__file__).parent / "catalogue.yaml"
 #: How the means of the catalogue's runs are taken: most of them leave category 5 out.
 PROTOCOL = "xmemory"
-#: Environment variable that names the folder of the recorded files.
-VARIABLE = "MEMSYS_RECORDED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +31,12 @@ class PrintedScore:
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogueEntry:
-    """One run of the catalogue.
+class CatalogueEntry(PublishedFiles):
+    """One run of the catalogue, or a file of questions; several files are the parts of one run.
 
     Attributes:
-        name: of the run.
-        repository: owner/name on GitHub.
-        commit: of the files.
-        licence: as the repository says; ``none found`` where it says nothing.
         system: what answered.
         backbone: language model of the reader, as far as named.
-        files: path in the repository -> sha256; several are the parts of one run.
         shape: name in the catalogue.
         dataset: preset of ``conf/dataset``, a question file of the catalogue, or ``own``.
         printed: headline numbers of the authors.
@@ -62,11 +53,6 @@ class CatalogueEntry:
         by_order: the file has altered questions, which are at their places in the data set.
     """
 
-    name: str
-    repository: str
-    commit: str
-    licence: str
-    files: Mapping[str, str]
     shape: str
     system: str = ""
     backbone: str = ""
@@ -97,16 +83,6 @@ class CatalogueEntry:
             notes=tuple(self.notes),
             row=self.row,
             reference=self.reference or self.kind == "wrong",
-        )
-
-    @property
-    def pinned(self) -> tuple[PinnedFile, ...]:
-        """Files with checksum and address; their names are paths in the folder of the recorded files."""
-        folder = self.repository.replace("/", "+")
-        base = f"https://raw.githubusercontent.com/{self.repository}/{self.commit}"
-        return tuple(
-            PinnedFile(name=f"{folder}/{path}", sha256=digest, size=0, url=f"{base}/{path}")
-            for path, digest in self.files.items()
         )
 
 
@@ -143,19 +119,6 @@ def _entry(name: str, settings: Mapping[str, Any], shapes: Mapping[str, Shape], 
         raise ConfigError(f"{where}.shape={settings.get('shape')!r}; choose one of {', '.join(shapes)}")
     printed = tuple(PrintedScore(**one) for one in settings.get("printed", ()))
     return CatalogueEntry(name=name, **{**settings, "printed": printed})
-
-
-def recorded_folder() -> Path:
-    """Return the folder of the recorded files: ``MEMSYS_RECORDED``, else ``data/recorded`` of the checkout.
-
-    Raises:
-        DataError: the variable names a file.
-    """
-    chosen = os.environ.get(VARIABLE)
-    folder = Path(chosen).expanduser() if chosen else workplace("data", "recorded")
-    if folder.is_file():
-        raise DataError(f"{VARIABLE}={folder} is a file; name the folder of the recorded files")
-    return folder
 
 
 def find_entry(name: str) -> CatalogueEntry:

@@ -1,15 +1,15 @@
-"""Fetching the files of the catalogue from GitHub at their commits; each is verified and never overwritten."""
+"""Fetching published files from GitHub at their commits; each is verified and never overwritten."""
 
 from pathlib import Path
 
-from eval.audit.recorded.catalogue import CatalogueEntry
 from eval.commands.terminal import complain, say
 from eval.loaders.contract import DatasetInfo
 from eval.loaders.fetch import FetchOutcome, fetch
+from eval.loaders.published_files import PublishedFiles
 from memsys.errors import DataError
 
 
-def fetch_entry(entry: CatalogueEntry, folder: Path) -> bool:
+def fetch_entry(entry: PublishedFiles, folder: Path) -> bool:
     """Put the files of an entry into a folder and say what was done.
 
     Returns:

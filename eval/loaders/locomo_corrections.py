@@ -6,22 +6,20 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from eval.audit.recorded.catalogue import VARIABLE, CatalogueEntry, recorded_folder
 from eval.loaders.label_problems import answer_is_doubtful
 from eval.loaders.locomo import LOCOMO
 from eval.loaders.locomo_labels import read_audit
+from eval.loaders.published_files import VARIABLE, PublishedFiles, recorded_folder
 from memsys.assets.checksums import sha256
 from memsys.errors import DataError
 
 #: The audit's file of objections; its text is CC BY-NC 4.0.
-CORRECTIONS = CatalogueEntry(
+CORRECTIONS = PublishedFiles(
     name="locomo_corrections",
     repository="dial481/locomo-audit",
     commit="9493fb4b4af4256ed17a18e8fd0b3cfdeec29539",
     licence="CC-BY-NC-4.0",
     files={"errors.json": "f298ef46263fada20688a1d672be37d4f488c6da3b19343eea55ae5c1b5fe55e"},
-    shape="",
-    kind="questions",
 )
 #: Conversations of locomo10.json in its order; the audit numbers them.
 _CONVERSATIONS = (26, 30, 41, 42, 43, 44, 47, 48, 49, 50)
