@@ -9,10 +9,10 @@ from eval.commands.places import RESULTS, check_folder
 from eval.commands.terminal import stage
 from eval.commands.whole_numbers import count
 from eval.config.prompt_choice import SOURCES
-from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from eval.results.compare import ComparisonChoices, compare
 from eval.runs.folders import named_run_folders
 from eval.scoring.labels import VIEW_HELP
+from eval.scoring.verdicts.standing import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from memsys.errors import ConfigError
 
 OUT = RESULTS / "comparison"

@@ -13,10 +13,10 @@ from typing import Any
 from eval.commands.commands import explains_errors, program, start
 from eval.commands.places import check_folder, tracked_remark
 from eval.commands.terminal import console, say
-from eval.results.tables.places import without_places
 from eval.results.tables.stored import Skipped, StoredRun, read_record, read_run
 from eval.runs.exports import ExportedRow, ExportedRun, write_export
 from eval.runs.folders import SUMMARIES, named_run_folders, summary_folder
+from eval.runs.machine_paths import without_places
 from eval.runs.trec import write_trec
 from eval.scoring.rows import STORED_DECIMALS, ScoreRow
 from memsys.errors import RunDirectoryError

@@ -11,7 +11,6 @@ from eval.audit.sensitivity.terminal import show
 from eval.commands.commands import explains_errors, program, start
 from eval.commands.places import RESULTS, check_file
 from eval.commands.terminal import console, say
-from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from eval.results.tables.judges import without_unmeasured
 from eval.results.tables.label_view import under_labels
 from eval.results.tables.stored import read_runs
@@ -19,6 +18,7 @@ from eval.runs.files import write_atomic
 from eval.runs.folders import named_run_folders
 from eval.scoring.labels import VIEW_HELP
 from eval.scoring.protocols import load_protocol, protocol_names
+from eval.scoring.verdicts.standing import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from memsys.errors import RunDirectoryError
 
 OUT = RESULTS / "lens.md"

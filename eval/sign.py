@@ -12,7 +12,6 @@ from typing import Any
 
 from eval.commands.commands import described, explains_errors, program, start
 from eval.commands.terminal import say, stage
-from eval.judge.store import load_judged
 from eval.metrics.registry import select_metrics
 from eval.runs.exports import is_exported_run
 from eval.runs.files import write_json
@@ -32,6 +31,7 @@ from eval.runs.stored import (
 from eval.scoring.rows import SCORES_META, ScoringConfig, load_scores
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
+from eval.scoring.verdicts.store import load_judged
 from memsys.errors import RunDirectoryError, ScoringError
 
 

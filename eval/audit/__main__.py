@@ -23,7 +23,7 @@ OUT, CACHE = RESULTS / "audit", RESULTS / "cache" / "audit"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, score what is new, and write the tables; returns the exit status."""
     from eval.audit.scores import default_workers
-    from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
+    from eval.scoring.verdicts.standing import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 
     parser = argparse.ArgumentParser(prog=program("audit"), description=__doc__)
     parser.add_argument("runs", nargs="*", metavar="NAME", help="runs of the catalogue (default: all that are there)")

@@ -6,7 +6,7 @@ from eval.audit.config import AuditConfig
 from eval.audit.field import Row
 from eval.audit.readings import JUDGE
 from eval.audit.recorded.catalogue import load_catalogue
-from eval.judge.measured import LEVEL, SHOW_ANYWAY, GradeCounts
+from eval.scoring.verdicts.standing import LEVEL, SHOW_ANYWAY, GradeCounts
 
 #: Table with a row for each run whose verdicts are not shown.
 LEFT_OUT = "judges_left_out"

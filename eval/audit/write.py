@@ -12,13 +12,13 @@ from eval.audit.page import board, page, short, text
 from eval.audit.readings import JUDGE
 from eval.audit.scores import ScoredRun
 from eval.audit.stored import rows_of
-from eval.judge.people import stored_figures
 from eval.rendering.csv import render_csv
 from eval.rendering.latex import render_latex
 from eval.rendering.table import Cell, Table, columns, records
 from eval.results.figures.figures import STYLE, load_pyplot, write_figure
 from eval.runs.files import write_atomic
 from eval.scoring.inference import ONE_CONVERSATION
+from eval.scoring.verdicts.figures import stored_figures
 
 
 def write_all(

@@ -1,6 +1,6 @@
-"""A language model that says of each answer whether it is right, and what is known of how well it does that.
+"""A language model that says of each answer whether it is right.
 
-``config`` says how it asks, ``judging`` asks, ``store`` keeps verdicts next to the run, ``probe`` measures the judge on
-answers whose grade is known, ``agreement`` compares two judges. ``aligner`` asks of the events of an order, ``orders``
-scores what was said. ``memsys judge RUN...`` does all.
+``config`` says how it asks, ``judging`` asks, ``aligner`` asks of the events of an order, ``probe`` and ``people``
+measure the judge on answers whose grade is known. ``memsys judge RUN...`` does all. What was said is read and scored by
+:mod:`eval.scoring.verdicts`.
 """

@@ -80,8 +80,9 @@ def _measure(people: int | None, known: int | None, runs: Sequence[Path], overri
     from eval.commands.terminal import say
     from eval.judge.gold import measure_by_rubrics
     from eval.judge.gold_pairs import measure_by_pairs
-    from eval.judge.people import FILE, check_name_is_its_own, keep, measure_judge
+    from eval.judge.people import check_name_is_its_own, measure_judge
     from eval.judge.report import show_people
+    from eval.scoring.verdicts.figures import FILE, keep
 
     if runs:
         option = "--people" if people else "--known"
@@ -101,9 +102,9 @@ def _measure(people: int | None, known: int | None, runs: Sequence[Path], overri
 
 def _judge(runs: Sequence[Path], overrides: Sequence[str]) -> None:
     from eval.judge.report import show, show_probe
-    from eval.judge.store import load_judged
     from eval.judge.work import check_run, is_judged, judge_run
     from eval.scoring.summary import summarise
+    from eval.scoring.verdicts.store import load_judged
 
     plan = make_plan(overrides)
     for run in runs:

@@ -8,10 +8,10 @@ A line that an answer repeats is compared once with each event, since its verdic
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from eval.judge.config import SAME
 from eval.judge.judging import JudgeAtWork, all_done
-from eval.judge.orders import OrderedAnswer, PairKey, PairVerdict, advance, begin
 from eval.metrics.ordering import aligning
+from eval.scoring.verdicts.orders import OrderedAnswer, PairKey, PairVerdict, advance, begin
+from eval.scoring.verdicts.values import SAME
 from memsys.llm.contract import Role
 from memsys.llm.limiter import Limiter
 from memsys.llm.scope import CallScope, call_scope

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from eval.loaders.question_types import ADVERSARIAL
 from eval.runs.records import ReferenceRecord
+from eval.scoring.verdicts.values import CORRECT, DIFFERENT, PARTIAL, SAME, WRONG
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role
 from memsys.llm.roles import make_role
@@ -17,11 +18,6 @@ from memsys.vocabulary import RUBRIC, Json
 
 PROMPTS = Path(__file__).parent / "prompts"
 
-#: What a judge may say of an answer.
-CORRECT, WRONG = "CORRECT", "WRONG"
-#: What a judge of a rubric may say besides, and what each verdict counts.
-PARTIAL = "PARTIAL"
-WORTH: Mapping[str, float] = {CORRECT: 1.0, PARTIAL: 0.5, WRONG: 0.0}
 #: What becomes of an item that is met in part: it counts half, or nothing.
 JudgedHalves = Literal["count", "cut"]
 #: Category 5: left out, or right when the question is declined, against one text or against the data set's own
@@ -32,9 +28,7 @@ JudgedUnit = Literal["answer", "rubric"]
 
 #: Who says for which event of the reference a line of an answer stands: nobody here, or the judge.
 JudgedOrder = Literal["words", "model"]
-#: What a judge may say of two events.
-SAME, DIFFERENT = "SAME", "DIFFERENT"
-#: How it is asked of them, unless ``order_role.prompt`` names another file.
+#: How a judge is asked of two events, unless ``order_role.prompt`` names another file.
 ORDER_PROMPT = PROMPTS / "orders" / "same_event.txt"
 
 #: What a prompt says of the reply's form, by what is judged and whether a reason is asked for.
@@ -65,7 +59,8 @@ class JudgeConfig:
         halves: what an item of a rubric counts that is met in part: ``count`` is half, ``cut`` nothing, as in BEAM's
             code, which takes the whole number of its judge's 0.5.
         order: ``model`` lets the judge also say of an answer's lines and the events of an order which are the same
-            (:mod:`eval.judge.orders`); verdicts on rubrics are the same with it and without. ``words`` asks nothing.
+            (:mod:`eval.scoring.verdicts.orders`); verdicts on rubrics are the same with it and without. ``words`` asks
+            nothing.
         order_role: sampling for that.
     """
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eval.judge.judging import JudgedItem
-from eval.judge.people import OF_GOLD, SAMPLE_SEED, JudgeFigures, KnownAnswer, measure_on
+from eval.judge.people import SAMPLE_SEED, KnownAnswer, measure_on
 from eval.judge.work import JudgePlan
+from eval.scoring.verdicts.figures import OF_GOLD, JudgeFigures
 from memsys.errors import ConfigError
 from memsys.vocabulary import RUBRIC, Question, Sample
 

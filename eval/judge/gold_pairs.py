@@ -13,13 +13,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from eval.judge.aligner import OrderJudge
-from eval.judge.config import CORRECT, SAME, WRONG
 from eval.judge.judging import JudgedItem
-from eval.judge.orders import OrderedAnswer, PairVerdict
-from eval.judge.people import OF_PAIRS, SAMPLE_SEED, JudgeFigures, KnownAnswer, figures_of
-from eval.judge.store import AnswerVerdict
+from eval.judge.people import SAMPLE_SEED, KnownAnswer, figures_of
 from eval.judge.work import JudgePlan, judge_backbone
 from eval.metrics.ordering import ORDERED_ITEMS
+from eval.scoring.verdicts.figures import OF_PAIRS, JudgeFigures
+from eval.scoring.verdicts.orders import OrderedAnswer, PairVerdict
+from eval.scoring.verdicts.store import AnswerVerdict
+from eval.scoring.verdicts.values import CORRECT, SAME, WRONG
 from memsys.errors import ConfigError
 from memsys.vocabulary import Sample
 

@@ -7,8 +7,8 @@ from functools import partial
 
 from eval.commands.counting import counted
 from eval.judge.config import JudgeConfig
-from eval.judge.store import AnswerVerdict, input_digest
 from eval.runs.records import AnswerRecord, ReferenceRecord
+from eval.scoring.verdicts.store import AnswerVerdict, input_digest
 from memsys.errors import MemsysError, first_error
 from memsys.llm.contract import LanguageModel, Role
 from memsys.llm.limiter import Limiter

@@ -2,21 +2,19 @@
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.judge.config import CORRECT, WRONG
 from eval.judge.judging import JudgedItem
-from eval.judge.store import AnswerVerdict
+from eval.scoring.verdicts.store import AnswerVerdict
+from eval.scoring.verdicts.values import CORRECT, WRONG
 from memsys.errors import ConfigError
 from memsys.vocabulary import Json
 
 FILE = Path(__file__).parent / "probe.yaml"
 #: Stands for the conversation of the probe's calls.
 CONVERSATION = "probe"
-#: Judge of imported verdicts, and its backbone where their file names none.
-RECORDED = "recorded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +88,3 @@ def _share(rights: Sequence[bool]) -> float | None:
 
 def _complement(value: float | None) -> float | None:
     return None if value is None else 1 - value
-
-
-def probe_text(probe: Mapping[str, Json]) -> str:
-    """Return ``probe 72.5 % right (always one verdict: 55.0)``, the note of every judge column.
-
-    Verdicts that were recorded with the answers come from a judge that nobody here could probe.
-    """
-    if not probe["items"]:
-        return "not probed"
-    if probe["accuracy"] is None:
-        return f"probe: no readable verdict on {probe['items']} items"
-    return f"probe {100 * probe['accuracy']:.1f} % right (always one verdict: {100 * probe['always']:.1f})"
-
-
-def judge_name(entry: Mapping[str, Json]) -> str:
-    """Judge and backbone; of verdicts that came with the answers what the file calls their judge."""
-    if entry["judge"] != RECORDED:
-        return f"{entry['judge']} on {entry['backbone']}"
-    named = "" if entry["backbone"] == RECORDED else f" ({entry['backbone']})"
-    return f"verdicts recorded with the answers{named}"

@@ -13,16 +13,7 @@ from eval.commands.terminal import announced
 from eval.judge.aligner import OrderJudge
 from eval.judge.config import JudgeConfig
 from eval.judge.judging import AnswerJudge, JudgedItem, items_of
-from eval.judge.orders import OrderedAnswer, PairVerdict, judged_orders, order_path, ordered_answers, read_pairs
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
-from eval.judge.store import (
-    ORDER,
-    AnswerVerdict,
-    input_checksums,
-    read_meta,
-    read_verdicts,
-    verdict_paths,
-)
 from eval.running.backbones import engines_for
 from eval.running.plan import without
 from eval.runs.files import JsonLines, write_json, write_rows
@@ -34,6 +25,22 @@ from eval.runs.run_json import read_record, standing
 from eval.runs.rundir import CALLS, REPEATED_CALLS, RunDirectory
 from eval.runs.signing import open_files, sign_files
 from eval.runs.stored import load_answers, load_references
+from eval.scoring.verdicts.orders import (
+    OrderedAnswer,
+    PairVerdict,
+    judged_orders,
+    order_path,
+    ordered_answers,
+    read_pairs,
+)
+from eval.scoring.verdicts.store import (
+    ORDER,
+    AnswerVerdict,
+    input_checksums,
+    read_meta,
+    read_verdicts,
+    verdict_paths,
+)
 from memsys.errors import RunDirectoryError
 from memsys.llm.backbone import Backbone
 from memsys.llm.cache import ReplyCache

@@ -7,7 +7,7 @@ show, and ``order_score`` that times the F1 of the items found. Who matches is t
 item matches a line that has at least half of its words, so that the score needs no model. Values differ from theirs.
 The metrics that end in ``_semantic`` align as their ``semantic_align`` does: a line stands for the item whose
 embedding is nearest to its own, where their cosine is 0.65 or more and no earlier line has taken that item. Those that
-end in ``_model`` align as their ``align_with_llm`` does, by the verdicts of a judge (:mod:`eval.judge.orders`).
+end in ``_model`` align as their ``align_with_llm`` does, by a judge's verdicts (:mod:`eval.scoring.verdicts.orders`).
 """
 
 import re

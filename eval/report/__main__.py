@@ -8,7 +8,6 @@ from eval.commands.commands import add_runs_option, explains_errors, program, st
 from eval.commands.places import RESULTS, check_file
 from eval.commands.terminal import say, stage
 from eval.commands.whole_numbers import count
-from eval.judge.measured import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from eval.report.cache import FOLDER, Cache
 from eval.report.config import load_config
 from eval.report.data import Collected, collect, page_data
@@ -16,6 +15,7 @@ from eval.report.page import render_page
 from eval.report.watch import watch
 from eval.runs.files import write_atomic
 from eval.runs.folders import stored_folders
+from eval.scoring.verdicts.standing import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 
 OUT = RESULTS / "report.html"
 HOUR = 3600

@@ -11,7 +11,7 @@ from eval.audit.measured import left_out_text, with_measured_judges
 from eval.audit.page import BOARD, DATA_NAMES, board, caption, chosen, findings, named_rows, short, used_columns
 from eval.audit.stored import stored_tables
 from eval.commands.places import RESULTS
-from eval.judge.people import stored_figures
+from eval.scoring.verdicts.figures import stored_figures
 from memsys.vocabulary import Json
 
 FOLDER = RESULTS / "audit"

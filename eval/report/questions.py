@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eval.judge.store import StoredVerdicts, load_judged
 from eval.loaders.question_types import ADVERSARIAL
 from eval.report.calls import Ledger, read_ledger
 from eval.report.scores import PAGE_DECIMALS
@@ -13,6 +12,7 @@ from eval.runs.memories import Memories
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.stored import load_answers, load_references, load_retrievals
 from eval.scoring.rows import ScoreRow
+from eval.scoring.verdicts.store import StoredVerdicts, load_judged
 from memsys.vocabulary import Json
 
 

@@ -10,7 +10,7 @@
                         again by a resumed run without a reply cache
 ``references.jsonl``    one :class:`ReferenceRecord` per question of the run: scoring needs no data set
 ``updates.jsonl``       one :class:`UpdatesRecord` per conversation, where the data set says which turns are overruled
-``judgements/``         verdicts of judges, see :mod:`eval.judge.store`
+``judgements/``         verdicts of judges, see :mod:`eval.scoring.verdicts.store`
 ``scores.jsonl``        one row per question, ``question_id, conversation_id, category, metrics: {name: float or null}``
 ``summary.json``        see :mod:`eval.scoring.summary`
 

@@ -17,8 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.judge.report import judge_summary
-from eval.judge.store import load_judged
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
@@ -50,6 +48,8 @@ from eval.scoring.protocols import load_protocol, protocol_names
 from eval.scoring.rows import SCORES_META, STORED_DECIMALS, SUMMARY, ScoreRow, load_scores
 from eval.scoring.shown import SHOWN_CHARS
 from eval.scoring.storage import storage
+from eval.scoring.verdicts.store import load_judged
+from eval.scoring.verdicts.summary import judge_summary
 from memsys.vocabulary import Json
 
 #: Metrics of the echo: they need no corpus.

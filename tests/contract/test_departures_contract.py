@@ -3,8 +3,9 @@
 import pytest
 
 from eval.config import choices
+from eval.config.choices import MEMORY
+from eval.config.preset_settings import default_settings
 from eval.results.papers.departures import checked, load_departures, systems
-from eval.results.tables.variants import MEMORY, default_settings
 from memsys.departures import ALL, read_departures
 
 SYSTEMS = systems()

@@ -10,8 +10,8 @@ import pytest
 from pypdf import PdfReader
 
 from eval.export import export_run
-from eval.judge.store import FOLDER, input_checksums
 from eval.report.__main__ import main
+from eval.scoring.verdicts.store import FOLDER, input_checksums
 from tests.support.browser import Page, chromium
 from tests.support.fake_run import FakeRun, rewrite
 

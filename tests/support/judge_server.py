@@ -13,7 +13,7 @@ from tests.support.stub_server import StubServer, prompt_of, stub
 def judge_server(root: Path, monkeypatch: pytest.MonkeyPatch, reply: Callable[[str], str]) -> Iterator[StubServer]:
     """Serve a backbone that replies to prompts; what judges were measured at stands in a file of its own."""
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("eval.judge.people.FILE", root / "figures.csv")
+    monkeypatch.setattr("eval.scoring.verdicts.figures.FILE", root / "figures.csv")
     with stub() as running:
         running.state.replies = lambda body: reply(prompt_of(body))
         yield running

@@ -11,18 +11,7 @@ from eval.audit.page import findings
 from eval.judge.__main__ import main, make_plan
 from eval.judge.gold import gold_by_rubrics, measure_by_rubrics
 from eval.judge.judging import JudgedItem
-from eval.judge.measured import judge_standing
-from eval.judge.people import (
-    BY_PEOPLE,
-    OF_GOLD,
-    JudgeFigures,
-    KnownAnswer,
-    figures_of,
-    keep,
-    measure_judge,
-    stored_figures,
-)
-from eval.judge.store import AnswerVerdict
+from eval.judge.people import KnownAnswer, figures_of, measure_judge
 from eval.report.config import load_config as load_page_config
 from eval.report.scores import metric_list, run_scores
 from eval.results.compare.formats import comparison_files
@@ -32,6 +21,9 @@ from eval.scoring.aggregate import Mean
 from eval.scoring.beam import beam_scores, meaning, title
 from eval.scoring.protocols import load_protocol
 from eval.scoring.rows import ScoreRow
+from eval.scoring.verdicts.figures import BY_PEOPLE, OF_GOLD, JudgeFigures, keep, stored_figures
+from eval.scoring.verdicts.standing import judge_standing
+from eval.scoring.verdicts.store import AnswerVerdict
 from memsys.errors import ConfigError
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 from tests.support.fake_run import FakeRun, rewrite, stored
@@ -266,7 +258,7 @@ def test_each_way_of_measuring_names_the_other() -> None:
 def test_a_judge_of_rubrics_no_better_than_a_constant_ranks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eval.judge.people.FILE", tmp_path / "figures.csv")
+    monkeypatch.setattr("eval.scoring.verdicts.figures.FILE", tmp_path / "figures.csv")
     identity = {"prompt_sha256": "p", "judge": {"unit": "rubric"}}
     probe = {"items": 80, "accuracy": 0.9, "always": 0.5}
     entry = {"judge": "beam_rubric", "backbone": "m", "identity": identity, "probe": probe}

@@ -15,10 +15,10 @@ from hydra import compose, initialize_config_dir
 
 from eval.config.choices import presets
 from eval.config.former_constants import with_former_constants, without_former_constants
+from eval.config.preset_settings import flat
 from eval.loaders.selection import Selection
 from eval.results.tables.comparability import other_terms
 from eval.results.tables.spec import load_spec
-from eval.results.tables.variants import flat
 from eval.running.composed import make_plan
 from eval.running.plan import Plan, identity_of, run_path
 from eval.runs.identity import differences, identity_hash

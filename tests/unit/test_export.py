@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from eval.export import export_run, main
-from eval.results.tables.places import without_places
 from eval.results.tables.stored import Skipped, read_run
 from eval.runs.exports import ExportedRow, ExportedRun, exported_runs, read_export, write_export
 from eval.runs.folders import find_run_folders
+from eval.runs.machine_paths import without_places
 from eval.runs.signing import sign_folder
 from eval.scoring.summary import summarise
 from eval.tables import main as tables

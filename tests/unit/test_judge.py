@@ -14,22 +14,10 @@ from hypothesis import strategies as st
 
 from eval.export import export_run
 from eval.judge.__main__ import main, make_plan
-from eval.judge.agreement import agreement, cohen_kappa, majority
-from eval.judge.config import CORRECT, FORMS, PARTIAL, WRONG, JudgeConfig, JudgedUnit
+from eval.judge.config import FORMS, JudgeConfig, JudgedUnit
 from eval.judge.judging import JudgedItem, items_of
-from eval.judge.people import (
-    BY_PEOPLE,
-    ON_PURPOSE,
-    JudgeFigures,
-    KnownAnswer,
-    corrected_share,
-    figures_of,
-    keep,
-    people_text,
-    stored_figures,
-)
-from eval.judge.probe import judge_accuracy, load_probe, probe_text
-from eval.judge.store import AnswerVerdict, StoredVerdicts, load_judged, share
+from eval.judge.people import KnownAnswer, figures_of
+from eval.judge.probe import judge_accuracy, load_probe
 from eval.recorded import main as import_recorded
 from eval.results.tables.stored import Skipped, read_run
 from eval.runs.exports import read_export
@@ -39,6 +27,19 @@ from eval.runs.rundir import RunDirectory
 from eval.runs.signing import sign_folder
 from eval.runs.stored import load_calls
 from eval.scoring.score_run import score_run
+from eval.scoring.verdicts.agreement import agreement, cohen_kappa, majority
+from eval.scoring.verdicts.figures import (
+    BY_PEOPLE,
+    ON_PURPOSE,
+    JudgeFigures,
+    corrected_share,
+    keep,
+    people_text,
+    stored_figures,
+)
+from eval.scoring.verdicts.standing import probe_text
+from eval.scoring.verdicts.store import AnswerVerdict, StoredVerdicts, load_judged, share
+from eval.scoring.verdicts.values import CORRECT, PARTIAL, WRONG
 from memsys.errors import ConfigError, DataError, ScoringError
 from tests.support.fake_run import FakeRun, rewrite, stored
 from tests.support.stub_process import attached
@@ -454,7 +455,7 @@ def test_a_judge_is_measured_and_its_figures_stand_beside_it(
     file = tmp_path / "figures.csv"
     sets = {"human_labels": _known(True, False, True, True), "wrong_vague": _known(False, False)}
     monkeypatch.setattr("eval.judge.people.known_answers", lambda name, size: sets[name])
-    monkeypatch.setattr("eval.judge.people.FILE", file)
+    monkeypatch.setattr("eval.scoring.verdicts.figures.FILE", file)
     path = write_run(tmp_path)
     assert main([str(path), *arguments(server, tmp_path)]) == 0
     assert "not measured" in capsys.readouterr().out

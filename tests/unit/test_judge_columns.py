@@ -10,8 +10,6 @@ import pytest
 from eval.audit.sensitivity.config import load_config
 from eval.audit.sensitivity.markdown import lens_page
 from eval.audit.sensitivity.standings import compare_readings
-from eval.judge.people import BY_PEOPLE, ON_PURPOSE, JudgeFigures, figures_for, keep, stored_figures
-from eval.judge.probe import RECORDED
 from eval.lens import main as lens_command
 from eval.report.config import load_config as load_page_config
 from eval.report.data import Collected, page_data
@@ -22,6 +20,8 @@ from eval.results.compare.terminal import show
 from eval.results.tables.judges import judge_faults, judge_groups, unlike_judges, without_unmeasured
 from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.scoring.protocols import load_protocol
+from eval.scoring.verdicts.figures import BY_PEOPLE, ON_PURPOSE, JudgeFigures, figures_for, keep, stored_figures
+from eval.scoring.verdicts.standing import RECORDED
 from tests.support.fake_run import FakeRun
 
 CLAG = load_protocol("clag")
@@ -84,7 +84,7 @@ def _people(name: str, right: int, wrong: int, rejected: int, accepted: int) -> 
 def test_a_judge_that_was_not_measured_is_left_out_and_the_reader_is_told_how_to_measure_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("eval.judge.people.FILE", tmp_path / "figures.csv")
+    monkeypatch.setattr("eval.scoring.verdicts.figures.FILE", tmp_path / "figures.csv")
     identity = {"prompt_sha256": "p"}
     runs = [judged(tmp_path, "rag", strict=(identity, 0.6), lenient=(identity, 0.8))]
     keep(_people("strict", 60, 40, 2, 5), tmp_path / "figures.csv")
@@ -121,7 +121,7 @@ def test_a_judge_that_was_not_measured_is_left_out_and_the_reader_is_told_how_to
 def test_a_judge_that_people_do_not_show_to_beat_a_constant_ranks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, right: int, wrong: int, rejected: int, accepted: int, fault: bool
 ) -> None:
-    monkeypatch.setattr("eval.judge.people.FILE", tmp_path / "figures.csv")
+    monkeypatch.setattr("eval.scoring.verdicts.figures.FILE", tmp_path / "figures.csv")
     keep(_people("strict", right, wrong, rejected, accepted), tmp_path / "figures.csv")
     run = judged(tmp_path, "rag", strict=({"prompt_sha256": "p"}, 0.6))
     entry = run.summary["judges"]["judge_strict_m"]
@@ -207,7 +207,7 @@ def test_labels_by_people_are_shown_and_recorded_judges_of_other_data_are_not(tm
 def test_figures_are_of_the_model_that_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever model stood behind `backbone=endpoint` had the figures of the one that was measured."""
     path = tmp_path / "figures.csv"
-    monkeypatch.setattr("eval.judge.people.FILE", path)
+    monkeypatch.setattr("eval.scoring.verdicts.figures.FILE", path)
     keep([replace(one, model="large") for one in _people("strict", 60, 40, 2, 5)], path)
     for model, known in (("large", 2), ("tiny", 0)):
         asked = {"judge": "strict", "backbone": "m", "identity": {"prompt_sha256": "p", "backbone": {"model": model}}}

@@ -11,13 +11,20 @@ import pytest
 from eval.judge.__main__ import main, make_plan
 from eval.judge.aligner import OrderJudge
 from eval.judge.gold_pairs import measure_by_pairs, pairs_of_events
-from eval.judge.orders import JudgedOrders, OrderedAnswer, PairVerdict, judged_orders, ordered_answers, read_pairs
-from eval.judge.people import OF_GOLD, OF_PAIRS, JudgeFigures, keep, stored_figures
-from eval.judge.store import read_meta
 from eval.results.compare.model import make_report
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.runs.stored import load_calls
 from eval.scoring.protocols import load_protocol
+from eval.scoring.verdicts.figures import OF_GOLD, OF_PAIRS, JudgeFigures, keep, stored_figures
+from eval.scoring.verdicts.orders import (
+    JudgedOrders,
+    OrderedAnswer,
+    PairVerdict,
+    judged_orders,
+    ordered_answers,
+    read_pairs,
+)
+from eval.scoring.verdicts.store import read_meta
 from memsys.errors import BackboneError, ConfigError
 from memsys.llm.contract import LanguageModel, Reply, Role
 from memsys.llm.scripted import ScriptedModel

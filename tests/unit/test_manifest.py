@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from eval.export import export_run
-from eval.judge.store import AnswerVerdict, input_checksums, load_judged
 from eval.report.cache import Cache
 from eval.results.run import load_run
 from eval.results.tables.stored import Skipped, StoredRun, read_run
@@ -30,6 +29,7 @@ from eval.runs.rundir import RunDirectory
 from eval.runs.signing import sign_folder
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
+from eval.scoring.verdicts.store import AnswerVerdict, input_checksums, load_judged
 from eval.settle import main as settle_main
 from eval.sign import main as sign_main
 from eval.sign import sign

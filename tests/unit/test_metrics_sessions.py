@@ -11,7 +11,6 @@ import pytest
 
 from eval.judge.__main__ import make_plan
 from eval.judge.judging import items_of
-from eval.judge.store import AnswerVerdict, StoredVerdicts
 from eval.metrics.ordering import order_scores, semantic_order_scores
 from eval.metrics.registry import groups
 from eval.metrics.sessions import session_scores
@@ -19,6 +18,7 @@ from eval.runs.records import ReferenceRecord
 from eval.runs.stored import load_json
 from eval.scoring.rows import ScoringConfig
 from eval.scoring.score_run import score_run
+from eval.scoring.verdicts.store import AnswerVerdict, StoredVerdicts
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun, rewrite
 

@@ -20,7 +20,6 @@ from eval.audit.recorded.rows import Recorded, read_rows
 from eval.audit.recorded.run_folder import Origin, write_run
 from eval.audit.recorded.shapes import Shape, column_shape, make_shape, read_shape
 from eval.compare import main as compare
-from eval.judge.store import load_judged
 from eval.loaders.locate import sample_path
 from eval.loaders.trees import read_tree
 from eval.recorded import main
@@ -33,6 +32,7 @@ from eval.score import main as score
 from eval.scoring.protocols import load_protocol
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
+from eval.scoring.verdicts.store import load_judged
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 from memsys.llm.thoughts import read_answer
 

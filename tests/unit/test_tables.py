@@ -15,6 +15,8 @@ from scipy import stats
 from eval import tables as tables_main
 from eval.commands.escaping import latex as escape
 from eval.config.answer_prompts import PROMPTS
+from eval.config.choices import MEMORY
+from eval.config.preset_settings import default_settings, overrides
 from eval.config.presets import CONF, read_settings
 from eval.rendering.csv import render_csv
 from eval.rendering.latex import render_latex
@@ -30,7 +32,7 @@ from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import load_spec, spec_names
 from eval.results.tables.stored import read_runs
 from eval.results.tables.text import coverage, dataset_labels, measured_text
-from eval.results.tables.variants import MEMORY, default_settings, overrides, run_variant, variant_label
+from eval.results.tables.variants import run_variant, variant_label
 from eval.scoring.aggregate import aggregate
 from eval.scoring.inference import point
 from eval.scoring.protocols import load_protocol, protocol_names

@@ -10,14 +10,14 @@ from typing import Any
 from eval.audit.recorded.importing import Imported
 from eval.audit.recorded.questions import RecordedQuestion
 from eval.audit.recorded.rows import Recorded
-from eval.judge.config import CORRECT, WRONG
-from eval.judge.store import FOLDER, input_checksums, input_digest
 from eval.loaders.question_types import ADVERSARIAL
 from eval.runs.files import JsonLines, write_json
 from eval.runs.provenance import commit
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.run_json import RunRecord, now
 from eval.runs.signing import finish_run
+from eval.scoring.verdicts.store import FOLDER, input_checksums, input_digest
+from eval.scoring.verdicts.values import CORRECT, WRONG
 from memsys.errors import RunDirectoryError
 from memsys.llm.thoughts import RULES
 from memsys.vocabulary import Json

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval.config.choices import current_name
+from eval.config.preset_settings import default_settings, flat, overrides
 from eval.config.presets import CONF
-from eval.results.tables.places import without_places
 from eval.results.tables.spec import PaperSpec
 from eval.results.tables.stored import StoredRun
-from eval.results.tables.variants import default_settings, flat, overrides
+from eval.runs.machine_paths import without_places
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from eval.commands.escaping import one_line
+from eval.config.preset_settings import flat
 from eval.metrics.registry import METRICS
 from eval.results.explain.find import CellPlace
 from eval.results.explain.questions import ExplainedQuestion, is_trap
 from eval.results.explain.settings import SettingDifference
 from eval.results.tables.measure import Measured
-from eval.results.tables.places import without_places
 from eval.results.tables.stored import StoredRun
 from eval.results.tables.text import number
-from eval.results.tables.variants import flat
+from eval.runs.machine_paths import without_places
 from eval.scoring.equivalence import Equivalence
 
 NOTHING = "none"

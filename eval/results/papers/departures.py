@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from eval.config.choices import MEMORY, presets
+from eval.config.preset_settings import default_settings
 from eval.config.presets import CONF, preset_names
 from eval.rendering.markdown import page, render_markdown
 from eval.rendering.table import Span, Table, columns
-from eval.results.tables.variants import default_settings
 from memsys.counting import repeated
 from memsys.departures import ALL, Departure, read_departures, system_of
 from memsys.errors import ConfigError

@@ -5,11 +5,12 @@ from pathlib import PurePath
 from typing import Any
 
 from eval.config.answer_prompts import answer_prompts, asks_with_ours, roles_in_ours
+from eval.config.preset_settings import default_settings, flat, overrides
 from eval.config.presets import CONF
-from eval.results.tables.places import PLACE
 from eval.results.tables.spec import PaperSpec
 from eval.results.tables.stored import StoredRun
-from eval.results.tables.variants import default_settings, flat, overrides, variant_label, without_prompts
+from eval.results.tables.variants import variant_label, without_prompts
+from eval.runs.machine_paths import PLACE
 
 #: What part of the data set a run takes shows in its counts.
 _SELECTION = (

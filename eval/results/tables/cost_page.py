@@ -9,6 +9,7 @@ from typing import Any
 
 from eval.config.answer_prompts import prompts_of
 from eval.config.choices import MEMORY
+from eval.config.preset_settings import default_settings
 from eval.rendering.markdown import bullets, page, render_markdown
 from eval.rendering.table import DASH, Cell, Column, Table, figure, texts
 from eval.results.tables.costs import (
@@ -23,7 +24,7 @@ from eval.results.tables.costs import (
 )
 from eval.results.tables.page import WRITTEN
 from eval.results.tables.stored import StoredRun, engines_are_here
-from eval.results.tables.variants import changed_settings, default_settings
+from eval.results.tables.variants import changed_settings
 from eval.scoring.remarks import remarks
 
 _COLUMNS = (

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eval.judge.measured import SHOW_ANYWAY, JudgeStanding, judge_standing, order_standing, publisher
 from eval.results.tables.stored import StoredRun
 from eval.scoring.beam import order_columns, rests_on_pairs, score_columns
+from eval.scoring.verdicts.standing import SHOW_ANYWAY, JudgeStanding, judge_standing, order_standing, publisher
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import Any
 from eval.commands.terminal import stage
 from eval.config.answer_prompts import prompts_of
 from eval.config.choices import current_name
-from eval.judge.store import with_judgements
 from eval.loaders.question_types import ADVERSARIAL
 from eval.loaders.registry import info_of, is_own
 from eval.results.tables.older_rows import with_shown
@@ -24,6 +23,7 @@ from eval.runs.run_json import RunRecord, standing
 from eval.scoring.latency import measured_latencies
 from eval.scoring.rows import SCORES_META, ScoreRow, load_scores
 from eval.scoring.unanswered import OUTCOMES, unanswered_text
+from eval.scoring.verdicts.store import with_judgements
 from memsys.errors import RunDirectoryError, ScoringError
 from memsys.rows import RowError, check_fields
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eval.judge.config import PARTIAL, WORTH
-from eval.judge.orders import JudgedOrders, judged_orders, order_path, ordered_answers, read_pairs
 from eval.runs.manifest import check_file
 from eval.runs.rows import read_rows
 from eval.runs.stored import load_answers, load_json, load_references, load_settled
 from eval.scoring.beam import has_questions, with_beam_scores
 from eval.scoring.rows import SCORES_META, ScoreRow, is_verdict
+from eval.scoring.verdicts.orders import JudgedOrders, judged_orders, order_path, ordered_answers, read_pairs
+from eval.scoring.verdicts.values import PARTIAL, WORTH
 from memsys.errors import RunDirectoryError, ScoringError
 
 FOLDER = "judgements"

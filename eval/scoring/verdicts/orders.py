@@ -14,12 +14,12 @@ from hashlib import sha256
 from json import dumps
 from pathlib import Path
 
-from eval.judge.config import DIFFERENT, SAME
 from eval.metrics.ordering import MODEL_ORDER_METRICS, ORDERED_ITEMS, aligned_order_scores, aligning, lines_of
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.runs.rows import read_rows
 from eval.scoring.aggregate import mean_of
 from eval.scoring.rows import Scores
+from eval.scoring.verdicts.values import DIFFERENT, SAME
 
 #: What names a verdict: question, repeat, and checksum of the pair.
 PairKey = tuple[str, int, str]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eval.commands.places import RESULTS
-from eval.judge.people import (
+from eval.loaders.locomo import LOCOMO
+from eval.scoring.verdicts.figures import (
     BY_PEOPLE,
     OF_GOLD,
     OF_PAIRS,
@@ -16,11 +17,11 @@ from eval.judge.people import (
     pair_figures_for,
     people_text,
 )
-from eval.judge.probe import RECORDED, judge_name, probe_text
-from eval.loaders.locomo import LOCOMO
 from memsys.errors import DataError
 from memsys.vocabulary import Json
 
+#: Judge of imported verdicts, and its backbone where their file names none.
+RECORDED = "recorded"
 #: What the audit found of judges whose verdicts were recorded with the answers.
 RECORDED_FILE = RESULTS / "audit" / "judges.csv"
 #: The judge of verdicts that are people's own labels.
@@ -236,3 +237,23 @@ def _recorded_figures(repository: str, judge: str) -> Mapping[str, str] | None:
     if rows and not wanted <= rows[0].keys():
         raise DataError(f"{RECORDED_FILE} lacks {', '.join(sorted(wanted - rows[0].keys()))}; `memsys audit` writes it")
     return next((row for row in rows if row["judge"] == f"{repository}: {judge}"), None)
+
+
+def probe_text(probe: Mapping[str, Json]) -> str:
+    """Return ``probe 72.5 % right (always one verdict: 55.0)``, the note of every judge column.
+
+    Verdicts that were recorded with the answers come from a judge that nobody here could probe.
+    """
+    if not probe["items"]:
+        return "not probed"
+    if probe["accuracy"] is None:
+        return f"probe: no readable verdict on {probe['items']} items"
+    return f"probe {100 * probe['accuracy']:.1f} % right (always one verdict: {100 * probe['always']:.1f})"
+
+
+def judge_name(entry: Mapping[str, Json]) -> str:
+    """Judge and backbone; of verdicts that came with the answers what the file calls their judge."""
+    if entry["judge"] != RECORDED:
+        return f"{entry['judge']} on {entry['backbone']}"
+    named = "" if entry["backbone"] == RECORDED else f" ({entry['backbone']})"
+    return f"verdicts recorded with the answers{named}"

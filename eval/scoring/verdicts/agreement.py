@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from eval.judge.config import CORRECT, WRONG
+from eval.scoring.verdicts.values import CORRECT, WRONG
 
 
 @dataclass(frozen=True, slots=True)

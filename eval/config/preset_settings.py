@@ -1,0 +1,68 @@
+"""Settings of a part as its preset has them, and those in which a run differs from it."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from eval.commands.plugins import plugin_folders
+from eval.config.choices import MEMORY, find, settings_of
+from eval.config.former_constants import with_former_constants
+from eval.runs.machine_paths import without_places
+
+#: Groups whose settings a YAML need not all name.
+_OPEN = ("roles", "sampling")
+
+
+@cache
+def default_settings(name: str, folder: Path) -> Mapping[str, Any] | None:
+    """Settings of a preset by its name, choice or old name, with those it starts from, flat; ``None`` without one."""
+    for place in (folder, *_of_plugins(folder)):
+        preset = find(name, place)
+        if preset is not None:
+            return flat(settings_of(preset, place))
+    return None
+
+
+def _of_plugins(folder: Path) -> list[Path]:
+    """Return the folders of the packages of others for the same part."""
+    return [own for conf in plugin_folders() if (own := conf / folder.name).is_dir()]
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the leaves of a configuration by dotted key."""
+    leaves: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            leaves |= flat(value, f"{prefix}{key}.")
+        else:
+            leaves[prefix + str(key)] = value
+    return leaves
+
+
+def overrides(settings: Mapping[str, Any], folder: Path = MEMORY) -> dict[str, Any]:
+    """Return the settings of a run's memory (or of another part) that differ from its YAML, flat and sorted.
+
+    A key that the run's version did not have yet counts as no difference, unless the value that then stood in code is
+    known and another one; an interpolation, or a part without a YAML, counts as none.
+    Roles and sampling take settings that their YAML leaves out: these differ by being there.
+    """
+    defaults = default_settings(str(settings.get("name")), folder)
+    if defaults is None:
+        return {}
+    own = flat(with_former_constants(settings))
+    changed = {
+        key
+        for key, default in defaults.items()
+        if key in own and key not in ("_target_", "name") and not _is_interpolation(default) and own[key] != default
+    }
+    added = {
+        key
+        for key, value in own.items()
+        if key not in defaults and key.partition(".")[0] in _OPEN and value is not None
+    }
+    return {key: without_places(own[key]) for key in sorted(changed | added)}
+
+
+def _is_interpolation(value: Any) -> bool:
+    return isinstance(value, str) and "${" in value
