@@ -13,7 +13,7 @@ from eval.results.explain.questions import read_questions, worst
 from eval.results.explain.settings import differences
 from eval.results.explain.show import cell_lines, further_lines, heading, question_lines, run_lines, setting_lines
 from eval.results.tables.candidates import mean_over_runs
-from eval.results.tables.model import Table
+from eval.results.tables.model import PaperTable
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.stored import StoredRun, read_record, read_runs
 from eval.runs.folders import find_run_folders, holds_texts, runs_first, short_path, stored_folders
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _table(name: str, runs: Sequence[StoredRun]) -> Table:
+def _table(name: str, runs: Sequence[StoredRun]) -> PaperTable:
     paper, _, number = name.rpartition(":")
     if not number.isdecimal():
         raise ConfigError(

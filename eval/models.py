@@ -9,6 +9,8 @@ from eval.commands.suggestions import did_you_mean
 from eval.commands.terminal import say
 from eval.config.choices import find, presets, settings_of
 from eval.config.presets import CONF
+from eval.rendering.table import Column, Table, columns
+from eval.rendering.terminal import show
 from memsys.assets.catalog import CATALOG, find_asset
 from memsys.assets.contract import Asset
 from memsys.assets.fetch import fetch
@@ -36,14 +38,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list and options.names:
         raise ConfigError(f"--list shows every asset; leave {' '.join(options.names)} out, or --list")
     if options.list:
-        for asset in CATALOG.values():
-            size = f"{asset.download_bytes / 10**6:.0f} MB"
-            say(f"{asset.name:24} {size:>8} {asset.kind:16} {asset.licence:24} {_where(asset)}")
+        show(_listed())
         return 0
     for asset in [asset_of(name) for name in _chosen(options.names)]:
         fetched = fetch(asset, options.source, force=options.force)
         say(f"{asset.name}: {'fetched' if fetched else 'in place'} at {models_dir() / asset.destination}")
     return 0
+
+
+def _listed() -> Table:
+    rows = [
+        (asset.name, f"{asset.download_bytes / 10**6:.0f}", asset.kind, asset.licence, _where(asset))
+        for asset in CATALOG.values()
+    ]
+    kinds = [Column(heading, "left") for heading in ("kind", "licence", "where")]
+    return Table("", [*columns(("asset", "MB")), *kinds], rows)
 
 
 def asset_of(name: str) -> Asset:

@@ -22,6 +22,7 @@ from eval.commands.places import check_folder
 from eval.commands.terminal import say
 from eval.config.overrides import report_repeated
 from eval.config.presets import make_preset
+from eval.rendering.terminal import show
 from eval.running.composed import plan_of
 from eval.running.models import embedder_for, open_backbones, run_meters
 from eval.running.paid_embedding import PaidEmbedder
@@ -82,7 +83,7 @@ def _say_summary(folder: Path) -> None:
             f"backbone {record.backbone} ({record.model}), embedder {record.embedder}, seed {record.seed}, memsys "
             f"{record.memsys}, started {record.started}"
         )
-    say(summary(folder, record.price, record.embedding_price) if record else summary(folder))
+    show(summary(folder, record.price, record.embedding_price) if record else summary(folder))
 
 
 @contextmanager

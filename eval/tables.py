@@ -17,7 +17,7 @@ from eval.results.papers.printed import load_printed
 from eval.results.tables.cost_page import cost_page
 from eval.results.tables.costs import COSTS, load_costs
 from eval.results.tables.label_view import all_under_labels
-from eval.results.tables.model import Table as PaperTable
+from eval.results.tables.model import PaperTable
 from eval.results.tables.overview import CLAIMS, INDEX, claims_page, index_page
 from eval.results.tables.paper_page import paper_files
 from eval.results.tables.paper_tables import build_tables

@@ -28,7 +28,7 @@ class FoldedTable:
 
         widths = [_width(self._table, place) for place in range(len(self._table.columns))]
         for number, part in enumerate(self._table.parts(widths, options.max_width - _SIDES, _GAP, _LEAST_TEXT)):
-            yield _rich(part, f"{part.title}, continued" if number else part.title)
+            yield _rich(part, ", ".join(filter(None, (part.title, "continued" if number else ""))))
         for note in self._table.notes:
             yield Text(note, "dim")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from eval.commands.terminal import stage
 from eval.results.tables.layout import TableLine, lay_out
-from eval.results.tables.model import Table, TableCell, TableColumn
+from eval.results.tables.model import PaperTable, TableCell, TableColumn
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import spec_names
 from eval.results.tables.stored import StoredRun
@@ -31,7 +31,7 @@ def tables(runs: Sequence[StoredRun]) -> list[Json]:
     return found
 
 
-def _table(table: Table) -> Json:
+def _table(table: PaperTable) -> Json:
     page, datasets = lay_out(table), dataset_labels(table)
     columns = {id(cell): column for _, _, column, cell in table.cells}
     return {
@@ -76,7 +76,7 @@ def _behind(cell: TableCell, column: TableColumn | None) -> Json:
     }
 
 
-def _pairs(table: Table) -> Json:
+def _pairs(table: PaperTable) -> Json:
     """Return the paired tests between the systems of a table."""
     rows = [[pair.where, *pair_cells(pair)] for pair in table.pairs]
     return {"headings": ["", *PAIR_HEADINGS], "rows": rows, "legend": list(PAIR_LEGEND)} if rows else None

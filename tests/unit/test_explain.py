@@ -13,7 +13,7 @@ from eval.results.explain.find import find_cells
 from eval.results.explain.questions import evidence_ranks, worst
 from eval.results.explain.settings import differences
 from eval.results.explain.show import cell_lines, run_lines
-from eval.results.tables.model import Table
+from eval.results.tables.model import PaperTable
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import load_spec
 from eval.results.tables.stored import StoredRun, read_run, read_runs
@@ -26,7 +26,7 @@ from tests.support.fake_run import FakeRun
 SMALL = FakeRun(memory="rag", backbone="smollm2_135m", questions_each=5, values=lambda n, metric: (n % 5) / 10)
 
 
-def table(root: Path, number: int = 3) -> Table:
+def table(root: Path, number: int = 3) -> PaperTable:
     return build_tables("clag", read_runs([root])[0], [number])[0][0]
 
 

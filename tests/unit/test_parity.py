@@ -19,7 +19,7 @@ from eval.parity.explain import explain
 from eval.parity.facts import Facts, KnownTexts
 from eval.parity.ours import Answered, SideResult
 from eval.parity.replies import DeterministicBackbone, Request, read_request
-from eval.parity.report import ParityReport, render
+from eval.parity.report import ParityReport, report_page
 from eval.parity.rules import passes
 from eval.parity.ties import tied_neighbours, tied_questions
 from memsys.assets.paths import ROOT
@@ -263,7 +263,7 @@ def test_the_report_names_what_is_unexplained_first() -> None:
     known = departure(Match("prompt"))
     found = explain(comparer.result.differences, [known], "p", "ours")
     report = ParityReport("clag_code", "authors_clag", "c", {"prompts": "ours"}, comparer.result, found)
-    text = render(report)
+    text = report_page(report)
     assert report.verdict == "2 differences, 1 of them explained by no documented departure."
     assert text.index("### unexplained: prompt (content) analyse") < text.index("### known: prompt (wording) analyse")
     assert "| all | 2 | 2 | 0 | 1 | 0 | 0 | 1 |" in text

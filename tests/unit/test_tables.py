@@ -26,7 +26,7 @@ from eval.results.tables.candidates import choose, mean_over_runs
 from eval.results.tables.flat import COLUMNS, cell_records
 from eval.results.tables.layout import lay_out
 from eval.results.tables.measure import mean_value, scores_and_mean
-from eval.results.tables.model import Row, Table, TableCell
+from eval.results.tables.model import PaperTable, Row, TableCell
 from eval.results.tables.paper_page import paper_page, short_table
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import load_spec, spec_names
@@ -61,18 +61,18 @@ def full(**changes: object) -> FakeRun:
     return FakeRun(**{"conversations": TEN, "questions_each": 10, "backbone": "qwen3_06b", "summary": False, **changes})  # type: ignore[arg-type]
 
 
-def table(root: Path, number: int = 1, paper: str = "clag") -> Table:
+def table(root: Path, number: int = 1, paper: str = "clag") -> PaperTable:
     runs, _ = read_runs([root])
     return build_tables(paper, runs, [number])[0][0]
 
 
-def row(built: Table, block: str, label: str) -> Row:
+def row(built: PaperTable, block: str, label: str) -> Row:
     return next(
         entry for part in built.blocks if part.label.startswith(block) for entry in part.rows if entry.label == label
     )
 
 
-def cell(built: Table, block: str, label: str, column: str) -> TableCell:
+def cell(built: PaperTable, block: str, label: str, column: str) -> TableCell:
     titles = [entry.label for entry in built.columns]
     return row(built, block, label).cells[titles.index(column)]
 
@@ -280,7 +280,7 @@ def test_authors_answer_prompts_behind_a_memory_with_ours_stand_in_no_printed_ro
     assert found is not None and found.caveats[-1] == "our prompts of router", "some are theirs"
 
 
-def measured(built: Table, label: str) -> float:
+def measured(built: PaperTable, label: str) -> float:
     found = cell(built, "Qwen3-0.6B", label, "LoCoMo F1").measured
     assert found is not None
     return found.value

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eval.results.tables.model import Row, Table, TableBlock, TableCell, TableColumn
+from eval.results.tables.model import PaperTable, Row, TableBlock, TableCell, TableColumn
 from memsys.errors import ConfigError
 
 
@@ -12,14 +12,14 @@ from memsys.errors import ConfigError
 class CellPlace:
     """One cell with where it is."""
 
-    table: Table
+    table: PaperTable
     block: TableBlock
     row: Row
     column: TableColumn
     cell: TableCell
 
 
-def find_cells(table: Table, row: str, column: str, block: str | None = None) -> list[CellPlace]:
+def find_cells(table: PaperTable, row: str, column: str, block: str | None = None) -> list[CellPlace]:
     """Find the cells of a row and column, one per block that has the row.
 
     Args:
@@ -58,7 +58,9 @@ def _name(row: Row, block: TableBlock) -> str:
     return "" if row.key.variant or follows else row.key.system
 
 
-def _match(wanted: str, names: Iterable[Sequence[str]], what: str, choices: Sequence[str], table: Table) -> list[int]:
+def _match(
+    wanted: str, names: Iterable[Sequence[str]], what: str, choices: Sequence[str], table: PaperTable
+) -> list[int]:
     """Return the places whose names include the wanted one."""
     key = _bare(wanted)
     found = [index for index, own in enumerate(names) if key and key in map(_bare, own)]

@@ -10,7 +10,7 @@ from eval.results.figures.figure_spec import Place, Sheet, exact
 from eval.results.figures.figures import Point, point_of
 from eval.results.papers.discover import figure_modules
 from eval.results.papers.printed import TEXT, PrintedNumber
-from eval.results.tables.model import Table, TableCell
+from eval.results.tables.model import PaperTable, TableCell
 
 #: What the remark of a figure with measured values says of them.
 HOLLOW = "Filled: printed. Hollow or hatched: measured, with its 95 % interval."
@@ -20,7 +20,7 @@ HOLLOW = "Filled: printed. Hollow or hatched: measured, with its 95 % interval."
 class Source:
     """Data of figures: tables by paper and number, and printed numbers by paper."""
 
-    tables: Mapping[tuple[str, int], Table]
+    tables: Mapping[tuple[str, int], PaperTable]
     printed: Mapping[str, Sequence[PrintedNumber]]
 
     def printed_values(self, paper: str, table: int, column: str, backbone: str = "") -> dict[Place, Point]:
@@ -48,7 +48,7 @@ class Source:
         ]
 
 
-def _column(table: Table, column: str, backbone: str) -> list[tuple[str, TableCell]]:
+def _column(table: PaperTable, column: str, backbone: str) -> list[tuple[str, TableCell]]:
     return [
         (row.label, cell)
         for block, row, heading, cell in table.cells

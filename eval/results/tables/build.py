@@ -9,7 +9,7 @@ from eval.results.papers.printed import PrintedNumber
 from eval.results.tables.candidates import Candidates, RowKey, candidates_of, choose, recorded_judge
 from eval.results.tables.counted import count_questions
 from eval.results.tables.measure import Measured, MeasurementContext, measure, scaled
-from eval.results.tables.model import Row, Table, TableBlock, TableCell, TableColumn
+from eval.results.tables.model import PaperTable, Row, TableBlock, TableCell, TableColumn
 from eval.results.tables.pairs import Contestant, Pair, adjust_family, can_be_paired, compare_family
 from eval.results.tables.spec import JUDGE, NO_BACKBONE, PaperSpec, TableSpec
 from eval.results.tables.verdicts import judge, load_margins
@@ -75,7 +75,7 @@ class TableBuilder:
         self._paper, self._protocol = paper, protocol
         self._printed, self._candidates = printed, candidates
 
-    def build(self, number: int) -> Table:
+    def build(self, number: int) -> PaperTable:
         """Put one table together.
 
         Raises:
@@ -90,7 +90,7 @@ class TableBuilder:
         blocks = [self._block(place, grid) for place in (*grid.places, *self._further_places(grid))]
         shown = tuple(block for block in blocks if block.rows)
         pairs = tuple(adjust_family([p for block in shown for p in self._pairs(block, grid)])) if spec.paired else ()
-        return Table(self._paper, number, spec, grid.columns, shown, pairs)
+        return PaperTable(self._paper, number, spec, grid.columns, shown, pairs)
 
     def _further_places(self, grid: _Grid) -> list[_BlockPlace]:
         """Return the blocks of backbones that the paper's table does not have, in the order of the spec."""

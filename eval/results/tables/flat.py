@@ -1,8 +1,7 @@
 """A paper's table as records: one row per cell with everything known about it, for other programs."""
 
 from eval.rendering.table import Table, records
-from eval.results.tables.model import Row, TableBlock, TableCell, TableColumn
-from eval.results.tables.model import Table as PaperTable
+from eval.results.tables.model import PaperTable, Row, TableBlock, TableCell, TableColumn
 
 COLUMNS = (
     "paper", "table", "block", "backbone", "dataset", "row", "system", "variant", "column", "metric", "category",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.results.tables.model import Table, TableBlock, TableCell, TableColumn
+from eval.results.tables.model import PaperTable, TableBlock, TableCell, TableColumn
 
 #: Stands where a block has no row of another block's heading.
 _NOTHING = TableCell("", None, None, measurable=False)
@@ -36,7 +36,7 @@ class TableLayout:
     blocks: tuple[tuple[str, tuple[TableLine, ...]], ...]
 
 
-def lay_out(table: Table) -> TableLayout:
+def lay_out(table: PaperTable) -> TableLayout:
     """Arrange a table as its paper does."""
     if table.spec.transpose:
         return _transposed(table)
@@ -50,7 +50,7 @@ def lay_out(table: Table) -> TableLayout:
     )
 
 
-def _transposed(table: Table) -> TableLayout:
+def _transposed(table: PaperTable) -> TableLayout:
     headings = tuple(dict.fromkeys(row.label for block in table.blocks for row in block.rows))
     return TableLayout(
         headings, tuple((block.label, _metrics(block, table.columns, headings)) for block in table.blocks)

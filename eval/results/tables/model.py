@@ -106,7 +106,7 @@ class TableBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PaperTable:
     """One table of one paper."""
 
     paper: PaperSpec

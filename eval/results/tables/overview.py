@@ -8,8 +8,7 @@ from eval.rendering.table import Cell, Span, Table, columns, texts
 from eval.results.papers.printed import PrintedNumber, load_printed
 from eval.results.papers.superiority import ValueOf, check_claim, check_marks, load_superiority
 from eval.results.tables.measure import Measured
-from eval.results.tables.model import VERDICTS
-from eval.results.tables.model import Table as PaperTable
+from eval.results.tables.model import VERDICTS, PaperTable
 from eval.results.tables.page import WRITTEN
 
 INDEX, CLAIMS = "index.md", "claims.md"

@@ -9,8 +9,7 @@ from eval.rendering.markdown import bullets, page, render_markdown, section
 from eval.rendering.table import Cell, Column, Span, Style, Table
 from eval.results.tables.flat import cell_records
 from eval.results.tables.layout import TableLine, lay_out
-from eval.results.tables.model import Table as PaperTable
-from eval.results.tables.model import TableCell
+from eval.results.tables.model import PaperTable, TableCell
 from eval.results.tables.text import (
     LEGEND,
     coverage,

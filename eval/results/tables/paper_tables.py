@@ -6,7 +6,7 @@ from eval.commands.terminal import stage
 from eval.results.papers.printed import load_printed
 from eval.results.tables.build import TableBuilder
 from eval.results.tables.candidates import group_runs
-from eval.results.tables.model import Table
+from eval.results.tables.model import PaperTable
 from eval.results.tables.spec import load_spec
 from eval.results.tables.stored import StoredRun
 from eval.scoring.protocols import load_protocol
@@ -14,7 +14,7 @@ from eval.scoring.protocols import load_protocol
 
 def build_tables(
     paper: str, runs: Sequence[StoredRun], numbers: Sequence[int] | None = None
-) -> tuple[list[Table], dict[str, str]]:
+) -> tuple[list[PaperTable], dict[str, str]]:
     """Build tables of a paper.
 
     Args:

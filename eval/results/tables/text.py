@@ -8,8 +8,7 @@ from eval.metrics.registry import METRICS
 from eval.rendering.table import Table, columns
 from eval.results.tables.layout import TableLine
 from eval.results.tables.measure import Measured
-from eval.results.tables.model import Table as PaperTable
-from eval.results.tables.model import TableCell
+from eval.results.tables.model import PaperTable, TableCell
 from eval.results.tables.pairs import Pair
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from eval.config.prices import EmbeddingPrice, Price, dates_of
+from eval.rendering.table import Cell, Table, columns
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import JsonLines
 from eval.runs.rows import ledger
@@ -103,8 +104,8 @@ def totals(calls: Iterable[CallRecord]) -> dict[tuple[str, str], RoleTotals]:
     return dict(found)
 
 
-def summary(folder: Path, price: Price | None = None, embedding: EmbeddingPrice | None = None) -> str:
-    """Return the text of a proxy's ledger.
+def summary(folder: Path, price: Price | None = None, embedding: EmbeddingPrice | None = None) -> Table:
+    """Return the calls of a proxy's ledger by phase and role, with what else it has as notes.
 
     Args:
         folder: of the ledger.
@@ -120,24 +121,24 @@ def summary(folder: Path, price: Price | None = None, embedding: EmbeddingPrice 
     whole = RoleTotals()
     for call in calls:
         whole.add(call)
-    lines = [f" {'phase':<12}{'role':<12}{'calls':>8}{'cached':>8}{'prompt':>10}{'reply':>9}{'seconds':>10}"]
-    lines += [_line(phase, role, one) for (phase, role), one in totals(calls).items()]
-    lines.append(_line("all", "", whole))
+    rows = [_row(phase, role, one) for (phase, role), one in [*totals(calls).items(), (("all", ""), whole)]]
+    notes = []
     if price is not None:
         dollars = price.of(whole.prompt_tokens, whole.completion_tokens)
-        lines.append(f" dollars: {dollars:.4f}, list prices of {dates_of([price])}")
-    return "\n".join([*lines, *_embedded(folder, embedding), *_failed(folder)])
+        notes.append(f"dollars: {dollars:.4f}, list prices of {dates_of([price])}")
+    shown = columns(("phase", "role", "calls", "cached", "prompt", "reply", "seconds"), left=2)
+    return Table("", shown, rows, [*notes, *_embedded(folder, embedding), *_failed(folder)])
 
 
 def _embedded(folder: Path, price: EmbeddingPrice | None) -> list[str]:
     """Return the embedded texts, and their cost where there is a price."""
     embedded = list(ledger(folder / EMBEDDINGS, EmbeddingRecord))
     texts, seconds = sum(row.texts for row in embedded), sum(row.seconds for row in embedded)
-    lines = [f" embeddings: {len(embedded)} requests, {texts} texts, {seconds:.1f} s"]
+    lines = [f"embeddings: {len(embedded)} requests, {texts} texts, {seconds:.1f} s"]
     if price is not None:
         tokens = sum(row.tokens for row in embedded)
         dollars = price.of(tokens)
-        lines.append(f" dollars of {tokens} embedded tokens: {dollars:.4f}, list prices of {dates_of([price])}")
+        lines.append(f"dollars of {tokens} embedded tokens: {dollars:.4f}, list prices of {dates_of([price])}")
     return lines
 
 
@@ -146,11 +147,8 @@ def _failed(folder: Path) -> list[str]:
     counts = Counter(row.status for row in ledger(folder / FAILURES, FailureRecord))
     by_status = ", ".join(f"{counts[status]} with status {status}" for status in sorted(counts))
     requests = "1 request" if counts.total() == 1 else f"{counts.total()} requests"
-    return [f" failed: {requests} ({by_status}); {FAILURES} says why"] if counts else []
+    return [f"failed: {requests} ({by_status}); {FAILURES} says why"] if counts else []
 
 
-def _line(phase: str, role: str, one: RoleTotals) -> str:
-    return (
-        f" {phase:<12}{role:<12}{one.calls:>8}{one.cached:>8}{one.prompt_tokens:>10}{one.completion_tokens:>9}"
-        f"{one.seconds:>10.1f}"
-    )
+def _row(phase: str, role: str, one: RoleTotals) -> list[Cell]:
+    return [phase, role, one.calls, one.cached, one.prompt_tokens, one.completion_tokens, one.seconds]
