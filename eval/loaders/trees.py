@@ -6,7 +6,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from memsys.errors import DataError, quoted
 
 _LINES, _TABLES = (".jsonl", ".ndjson"), {".csv": ",", ".tsv": "\t"}
 #: What programs separate columns by, and its name in a message; Excel writes `;` where a comma is in numbers.
-_SEPARATORS = {",": "`,`", ";": "`;`", "\t": "a tab", "|": "`|`"}
+_SEPARATORS = (",", ";", "\t", "|")
 _KNOWN = (".json", *_LINES, *_TABLES)
 #: Half of a surrogate pair as JSON can write it.
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -163,9 +163,8 @@ def _cells_of(length: int) -> Iterator[None]:
 
 def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, str]]:
     # strict: otherwise a quote that is never closed takes all rows behind it into its cell
-    reader = csv.DictReader(io.StringIO(text), delimiter=delimiter, strict=True)
+    reader = csv.DictReader(io.StringIO(text), delimiter=_separator(text, delimiter), strict=True)
     try:
-        _check_separator(path, reader.fieldnames or (), delimiter)
         if twice := repeated(name for name in reader.fieldnames or () if name):
             raise DataError(f"{path}:1: column `{twice[0]}` is there twice; rename or remove one of the two")
         for row in reader:
@@ -176,13 +175,10 @@ def _table(path: Path, text: str, delimiter: str) -> Iterator[dict[str, str]]:
         raise DataError(f"{path}:{reader.reader.line_num}: {error}; correct the quotes there or above") from error
 
 
-def _check_separator(path: Path, header: Sequence[str], delimiter: str) -> None:
-    """Refuse a table that is one column by its file's ending, and several by another separator."""
-    if len(header) != 1:
-        return
-    found = next((name for sign, name in _SEPARATORS.items() if sign != delimiter and sign in header[0]), None)
-    if found:
-        raise DataError(
-            f"{path}:1: has one column, {quoted(header[0], 80)}: columns seem to be separated by {found}, and "
-            f"{_suffix(path)} means {_SEPARATORS[delimiter]}; save it as .csv with commas, or as .tsv with tabs"
-        )
+def _separator(text: str, usual: str) -> str:
+    """Return what separates the columns: another sign where the header is one column by the usual one.
+
+    Spreadsheets of countries that write a decimal comma save .csv with semicolons.
+    """
+    header = text.partition("\n")[0]
+    return usual if usual in header else next((sign for sign in _SEPARATORS if sign in header), usual)

@@ -156,6 +156,7 @@ def test_whatsapp_of_ios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     ]
     assert "media, and notices in somebody's place (2)" in " ".join(capsys.readouterr().out.split())
     members = {"_chat.txt": (SAMPLES / "whatsapp_ios.txt").read_bytes(), "0001-PHOTO.jpg": b"x"}
+    members |= {"__MACOSX/._chat.txt": b"Mac OS X", "._notes.txt": b"Mac OS X"}
     packed = _zip(tmp_path / "WhatsApp Chat - Ben.zip", members)
     assert {row["conversation"] for row in _convert(tmp_path / "zip", "whatsapp", packed)} == {"Ben"}
 
@@ -170,6 +171,9 @@ def test_whatsapp_of_ios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         ("\u200e[31/12/2023, 13:05:06] \u202a+43 1\u202c: x", "x", "2023-12-31 13:05"),
         ("31/12/2023, 13:05 - A: IMG-20231231-WA0001.jpg (archivo)\nThe garden", "The garden", "2023-12-31 13:05"),
         ("[31/12/2023, 13:05:06] A: The garden \u200e<attached: 1.jpg>", "The garden", "2023-12-31 13:05"),
+        ("[٣١‏/١٢‏/٢٠٢٣، ١:٠٥:٠٦ م] A: x", "x", "2023-12-31 13:05"),
+        ("[2023. 12. 31. 오후 1:05:06] A: x", "x", "2023-12-31 13:05"),
+        ("[31/12/2023 下午1:05:06] A: x", "x", "2023-12-31 13:05"),
         ("31/12/2023, 13:05 - A: see notes.txt (mine)", "see notes.txt (mine)", "2023-12-31 13:05"),
     ],
 )

@@ -20,6 +20,8 @@ _SMALL = 4096
 #: First bytes of a zip archive.
 _ZIP = b"PK\x03\x04"
 _ENCRYPTED = 0x1
+#: What macOS adds to folders and archives: notes on files, under the files' names.
+_OF_MACOS = re.compile(r"(^|/)(__MACOSX/|\._)")
 _GIVE_FOLDER = "unpack it and name the folder, or the file that holds the chats"
 
 
@@ -86,6 +88,7 @@ def _check_size(source: Path, size: int) -> None:
 
 def _of_folder(source: Path, names: str) -> list[ExportFile]:
     inside = {path.relative_to(source).as_posix(): path for path in source.rglob("*") if path.is_file()}
+    inside = {name: path for name, path in inside.items() if not _OF_MACOS.search(name)}
     wanted = [path for name, path in sorted(inside.items()) if re.search(names, name)]
     _check_size(source, sum(path.stat().st_size for path in wanted))
     return _some(source, [ExportFile(path, path.read_bytes()) for path in wanted], list(inside))
@@ -93,7 +96,7 @@ def _of_folder(source: Path, names: str) -> list[ExportFile]:
 
 def _of_archive(source: Path, names: str) -> list[ExportFile]:
     with _opened(source) as archive:
-        members = [member for member in archive.infolist() if not member.is_dir()]
+        members = [one for one in archive.infolist() if not (one.is_dir() or _OF_MACOS.search(one.filename))]
         if len(members) > _MOST_MEMBERS:
             raise DataError(f"{source}: holds {len(members)} files, more than the {_MOST_MEMBERS} of any export")
         _check_paths(source, members)

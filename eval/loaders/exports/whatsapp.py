@@ -12,12 +12,21 @@ from eval.loaders.exports.chats import Chat, DateOrder, Export, Message, Options
 from eval.loaders.exports.sources import files_of_export
 from memsys.errors import DataError
 
-_DATE = r"(?P<first>\d{1,4})(?P<sign>[./-])(?P<second>\d{1,2})(?P=sign)(?P<third>\d{1,4})\.?"
-_CLOCK = r"(?P<hour>\d{1,2})[:.](?P<minute>\d{2})(?:[:.]\d{2})?(?:\s?(?P<half>[AaPp])\.?\s?[Mm]\.?)?"
+_MARKS = "[\u200e\u200f]*"
+_DATE = (
+    rf"(?P<first>\d{{1,4}}){_MARKS}(?P<sign>[./-]){_MARKS}\s?(?P<second>\d{{1,2}}){_MARKS}(?P=sign){_MARKS}\s?"
+    r"(?P<third>\d{1,4})\.?"
+)
+_CLOCK = (
+    r"(?:(?P<before>[上下]午|午[前後]|오[전후])\s?)?(?P<hour>\d{1,2})[:.](?P<minute>\d{2})(?:[:.]\d{2})?"
+    r"(?:\s?(?P<half>[AaPp]\.?\s?[Mm]\.?|[صم]))?"
+)
+#: The second half of the day, in the languages of :data:`_CLOCK`.
+_AFTERNOON = ("p", "下午", "午後", "오후", "م")
 #: ``[31.12.24, 18:05:09] Name: text`` of iOS and ``31/12/2024, 6:05 pm - Name: text`` of Android.
 _HEADS = (
-    re.compile(rf"\u200e?\[{_DATE},?\s{_CLOCK}\]\s?(?P<rest>.*)", re.DOTALL),
-    re.compile(rf"\u200e?{_DATE},?\s{_CLOCK}\s[-\u2013]\s(?P<rest>.*)", re.DOTALL),
+    re.compile(rf"{_MARKS}\[{_DATE}[,\u060c]?\s{_CLOCK}\]\s?(?P<rest>.*)", re.DOTALL),
+    re.compile(rf"{_MARKS}{_DATE}[,\u060c]?\s{_CLOCK}\s[-\u2013]\s(?P<rest>.*)", re.DOTALL),
 )
 #: Signs of direction and joining that are no part of a text.
 _INVISIBLE = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -104,8 +113,8 @@ def _entry(lines: Sequence[str]) -> Iterator[_Entry]:
     found = _head("\n".join(lines).rstrip())
     if found:
         first, second, third, hour, minute = map(int, found.group("first", "second", "third", "hour", "minute"))
-        half = (found["half"] or "").lower()
-        hour = hour % 12 + 12 * (half == "p") if half else hour
+        half = (found["before"] or found["half"] or "").lower()
+        hour = hour % 12 + 12 * half.startswith(_AFTERNOON) if half else hour
         yield _Entry((first, second, third), found["sign"], hour, minute, found["rest"])
 
 
