@@ -378,7 +378,7 @@ def test_probe_has_all_kinds_and_both_grades() -> None:
 
 def test_only_the_two_words_are_verdicts() -> None:
     for text in ("INCORRECT", "correct", "Correct.", ""):
-        with pytest.raises(ValueError, match="no verdict"):
+        with pytest.raises(ValueError, match="not a verdict"):
             AnswerVerdict("q", 0, text, "", "")
 
 

@@ -176,7 +176,7 @@ TRACE = {
 
 def retrieval(name: str, category: int, texts: list[str], trace: dict[str, Any]) -> RetrievalRecord:
     hits = [HitRecord(f"m{place}", text, 1.0, ["D1:1"]) for place, text in enumerate(texts)]
-    return RetrievalRecord(name, "a", category, hits, "x" * 100, 100, 25, trace)
+    return RetrievalRecord(name, "a", category, hits, "\n".join(texts).ljust(100, "x"), 100, 25, trace)
 
 
 def test_the_gate_per_question() -> None:
