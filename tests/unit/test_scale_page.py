@@ -123,7 +123,7 @@ def test_a_later_measurement_takes_the_place_of_an_earlier_one(tmp_path: Path) -
         keep(path, point)
     assert read_points(path) == [ONE, replace(LARGE, read_ms=3.0), STOPPED]
     path.write_text("system,turns\nrag,many\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="no file of bench_scale"):
+    with pytest.raises(ConfigError, match="not a file of bench_scale"):
         read_points(path)
     assert read_points(tmp_path / "none.csv") == []
 

@@ -844,7 +844,7 @@ def test_one_clear_error(
     ("name", "text", "message"),
     [
         ("run.json", "{", "is not JSON"),
-        ("run.json", "[]", "no JSON object"),
+        ("run.json", "[]", "not a JSON object"),
         ("run.json", '{"schema_version": 1}', "lacks run_id"),
         ("scores.jsonl", "nonsense\n", "is not JSON"),
         ("summary.json", "nonsense", "is not JSON"),
