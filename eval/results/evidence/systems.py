@@ -1,6 +1,6 @@
 """Each run on one line: score, how far its evidence came, calls and tokens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -32,19 +32,6 @@ LEGEND = (
     "how long a question takes is measured by asking one at a time: on LoCoMo, in clag_table02.md",
     f"{DASH}: not known, or there was nothing of the kind",
 )
-_SHOWN = (
-    *columns(("system", "score", "answerable", "stored", "R@5", "R@10", "in context")),
-    *(
-        Column(f"{what} per {unit}", digits=digits)
-        for unit in ("turn", "question")
-        for what, digits in (("calls", 2), ("tokens", 0))
-    ),
-)
-_COLUMNS = (
-    "run", "system", "dataset", "backbone", "questions", "protocol", "metric", "score", "answerable", "stored",
-    "recall@5", "recall@10", "in_context", "calls_per_turn", "tokens_per_turn", "calls_per_question",
-    "tokens_per_question",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +69,37 @@ class SystemLine:
     shown: float | None
     write: UnitCosts
     read: UnitCosts
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A column of figures, in the table and in the CSV file; a new one needs a line in :data:`MEASURES`.
+
+    Attributes:
+        heading: in the table.
+        name: in the CSV file.
+        of: returns the figure of a run; ``None`` where it is unknown.
+        digits: decimals in the table.
+    """
+
+    heading: str
+    name: str
+    of: Callable[[SystemLine], float | None]
+    digits: int = 1
+
+
+MEASURES = (
+    Measure("score", "score", lambda line: line.score),
+    Measure("answerable", "answerable", lambda line: line.answerable),
+    Measure("stored", "stored", lambda line: line.stored),
+    Measure("R@5", "recall@5", lambda line: line.at_5),
+    Measure("R@10", "recall@10", lambda line: line.at_10),
+    Measure("in context", "in_context", lambda line: line.shown),
+    Measure("calls per turn", "calls_per_turn", lambda line: line.write.calls, 2),
+    Measure("tokens per turn", "tokens_per_turn", lambda line: line.write.tokens, 0),
+    Measure("calls per question", "calls_per_question", lambda line: line.read.calls, 2),
+    Measure("tokens per question", "tokens_per_question", lambda line: line.read.tokens, 0),
+)
 
 
 def system_lines(group: QualityGroup) -> list[SystemLine]:
@@ -135,8 +153,10 @@ def systems_page(groups: Sequence[QualityGroup]) -> TablePage:
         Section(group.title, group.key, [system_table(lines)], [(line.label, line.run) for line in lines])
         for group, lines in found
     ]
-    rows = [_values(line) for _, lines in found for line in lines]
-    return TablePage(NAME, "All systems", LEGEND, sections, Table("", columns(_COLUMNS), rows))
+    about = ("run", "system", "dataset", "backbone", "questions", "protocol", "metric")
+    rows = [[*_about(line), *(one.of(line) for one in MEASURES)] for _, lines in found for line in lines]
+    data = Table("", columns((*about, *(one.name for one in MEASURES))), rows)
+    return TablePage(NAME, "All systems", LEGEND, sections, data)
 
 
 def system_table(lines: Sequence[SystemLine]) -> Table:
@@ -144,8 +164,8 @@ def system_table(lines: Sequence[SystemLine]) -> Table:
     unlike = unlike_settings([line.run for line in lines if not line.run.reference])
     notes = [f"score: {', '.join(sorted({_metric(line.run) for line in lines}))}", *([unlike] if unlike else [])]
     notes += [f"{line.label}: {line.run.unanswered}" for line in lines if line.run.unanswered]
-    rows = [[line.label, *_shown(line), *_costs(line)] for line in lines]
-    return Table("All systems", _SHOWN, rows, notes)
+    shown = [*columns(("system",)), *(Column(one.heading, digits=one.digits) for one in MEASURES)]
+    return Table("All systems", shown, [[line.label, *(one.of(line) for one in MEASURES)] for line in lines], notes)
 
 
 def _metric(run: StoredRun) -> str:
@@ -153,17 +173,7 @@ def _metric(run: StoredRun) -> str:
     return f"{answer_metric(protocol)[1]} (protocol {protocol.name})"
 
 
-def _values(line: SystemLine) -> list[Cell]:
-    """Return what the CSV file says of a run."""
+def _about(line: SystemLine) -> list[Cell]:
     run, protocol = line.run, weighted_protocol(line.run)
     about = (run.run_id, line.label, run.dataset, run.backbone, len(run.rows))
-    return [*about, protocol.name, answer_metric(protocol)[1], *_shown(line), *_costs(line)]
-
-
-def _shown(line: SystemLine) -> tuple[float | None, ...]:
-    """Return the scores and shares in the order of the columns."""
-    return line.score, line.answerable, line.stored, line.at_5, line.at_10, line.shown
-
-
-def _costs(line: SystemLine) -> tuple[float | None, ...]:
-    return line.write.calls, line.write.tokens, line.read.calls, line.read.tokens
+    return [*about, protocol.name, answer_metric(protocol)[1]]
