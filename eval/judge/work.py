@@ -16,6 +16,7 @@ from eval.judge.judging import AnswerJudge, JudgedItem, items_of
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
 from eval.running.backbones import engines_for
 from eval.running.plan import without
+from eval.running.unanswered import UnansweredLimits, UnansweredWatch
 from eval.runs.files import JsonLines, write_json, write_rows
 from eval.runs.folders import find_run_folders
 from eval.runs.identity import differences
@@ -317,12 +318,19 @@ async def _probe(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
 async def judge_backbone(
     plan: JudgePlan, on_call: Callable[[CallRecord], None] | None, log_dir: Path
 ) -> AsyncIterator[Backbone]:
-    """Give the judge's model as its calls use it, while the block runs."""
+    """Give the judge's model as its calls use it, while the block runs; warn where its replies answer nothing."""
+    watch = UnansweredWatch(UnansweredLimits(stop_share=None))
+
+    def seen(call: CallRecord) -> None:
+        if on_call is not None:
+            on_call(call)
+        watch.see(call)
+
     backbone = Backbone(
         plan.backbone,
         engines_for([plan.backbone])[0],
         cache=ReplyCache(plan.cache_dir, shared=True) if plan.use_cache else None,
-        on_call=on_call,
+        on_call=seen,
         log_dir=log_dir,
         run_seed=plan.seed,
     )
@@ -330,3 +338,4 @@ async def judge_backbone(
         with announced(f"loading backbone {plan.backbone.name}"):
             await stack.enter_async_context(backbone)
         yield backbone
+        watch.close()

@@ -28,7 +28,7 @@ _ADVICE = {
     ),
     "withheld": "a filter withholds them: change the filter of the server, or choose another backbone",
 }
-_ANSWER = "answer"
+_ANSWER, _JUDGE = "answer", "judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,13 @@ class UnansweredWatch:
         """
         kind = _kind(call)
         reader = call.phase == _ANSWER
-        roles = "reader.roles" if reader else "memory.roles"
-        for name, stops in (("replies", True), (f"replies of {roles}.{call.role}", reader)):
+        role = "judge.role" if call.phase == _JUDGE else f"{'reader' if reader else 'memory'}.roles.{call.role}"
+        for name, stops in (("replies", True), (f"replies of {role}", reader)):
             group = self._groups.setdefault(name, _Group())
             group.calls += 1
             group.kinds += Counter([kind] if kind else [])
             if group.calls == self._limits.first_calls:
-                self._look(name, group, f"{roles}.{call.role}", stops)
+                self._look(name, group, role, stops)
 
     def close(self) -> None:
         """Say of a role what its first calls did not show, or of which there were not so many."""

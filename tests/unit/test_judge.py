@@ -152,6 +152,17 @@ def test_calls_are_in_the_ledger_and_cost_the_method_nothing(tmp_path: Path, ser
     assert after["calls"]["by_phase"]["judge"]["total"]["calls"] == 8
 
 
+def test_a_judge_whose_replies_answer_nothing_is_warned_of(
+    tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ended with dashes for figures, and named no setting."""
+    server.state.replies = lambda request: ""
+    assert main([str(write_run(tmp_path)), *arguments(server, tmp_path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "warning: of the first 20 replies 20 are empty" in shown
+    assert "warning: of the 8 replies of judge.role 8 are empty: see backbone.prompt_mode" in shown
+
+
 def test_judging_again_asks_nothing(tmp_path: Path, server: StubServer) -> None:
     path = write_run(tmp_path)
     assert main([str(path), *arguments(server, tmp_path)]) == 0
