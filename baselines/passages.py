@@ -69,7 +69,7 @@ class Passage:
 
 
 def passage_of_turn(turn: Turn, turn_format: TurnFormat, tokens: int = 0) -> Passage:
-    """Make the passage of one turn; it bears the turn's id."""
+    """Make the passage of one turn; it has the turn's id."""
     label = turn_format.label(turn)
     return Passage(
         passage_id=turn.turn_id,

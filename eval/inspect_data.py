@@ -174,7 +174,7 @@ def _conversation(sample: Sample, tokens: int) -> dict[str, Json]:
 
 
 def tables(report: Mapping[str, Json]) -> list[Table | str]:
-    """Lay a report out in tables; a line stands where there is nothing for a table."""
+    """Lay a report out in tables; a line is printed where there is nothing for a table."""
     lengths = [{"tokens": key.replace("_", " "), **spread} for key, spread in report["tokens"].items()]
     meanings = {**NOTES, **report["note_meanings"]}
     return [

@@ -1,7 +1,7 @@
 """Serve a backbone and an embedder to programs that speak OpenAI's protocol: ``memsys proxy backbone=NAME``.
 
 Prints the base URL and the key for the program, serves until it is interrupted, and prints what was used. After ``--``
-stands a command to run with ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY`` set; the proxy ends when it does, with its
+follows a command to run with ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY`` set; the proxy ends when it does, with its
 status. ``--summary FOLDER`` prints the ledger of an earlier proxy.
 """
 
@@ -120,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program("proxy"),
         description=described(__doc__).partition("\n\n")[0],
-        epilog="After -- stands a command to run with OPENAI_BASE_URL and OPENAI_API_KEY set.",
+        epilog="After -- follows a command to run with OPENAI_BASE_URL and OPENAI_API_KEY set.",
     )
     parser.add_argument("--port", type=int, help="on 127.0.0.1 (default: any free one)")
     parser.add_argument("--out", type=Path, help="folder of the ledger (default: results/proxy/BACKBONE-TIME)")

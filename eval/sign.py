@@ -1,4 +1,4 @@
-"""Check runs as they are and write their manifests anew: ``memsys sign RUN...``.
+"""Check runs as they are and write their manifests again: ``memsys sign RUN...``.
 
 For folders of an earlier version, which had none, and for those that were changed on purpose. A run that lacks answers
 becomes incomplete: its command resumes it. Scores are computed again from the answers; those by models are kept.

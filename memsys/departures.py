@@ -38,7 +38,7 @@ class Match:
 
     Attributes:
         kind: of the difference.
-        extent: ``wording`` alone unless said otherwise: a departure seldom explains that other things are shown.
+        extent: ``wording`` alone unless said otherwise: a deviation seldom explains that other things are shown.
         roles: of the calls, for differences of prompts and calls; empty for all.
         place: pattern of the place, as in ``clusters.*.summary``; ``*`` stands for anything.
         rule: name of a further test (:mod:`eval.parity.rules`) of the two values.

@@ -19,7 +19,7 @@ class RepeatedCall:
         self._thread = threading.Thread(target=self._run, daemon=True, name=name)
 
     def start(self) -> "RepeatedCall":
-        """Begin; :meth:`stop` ends it."""
+        """Start the calls; :meth:`stop` ends them."""
         self._thread.start()
         return self
 

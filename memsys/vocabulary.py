@@ -98,7 +98,7 @@ class Sample:
     """One conversation with its questions and their gold, as a loader yields it.
 
     ``updates`` is gold of the whole conversation, read by scoring alone: groups of turn ids that state the same thing
-    anew, each in order, of which the last holds and overrules the others. ``None`` where the data set does not say.
+    again, each in order, of which the last holds and overrules the others. ``None`` where the data set does not say.
     """
 
     conversation: Conversation

@@ -210,7 +210,7 @@ def text_of(process: int) -> str:
 
 
 def is_ours(process: int, name: str, folder: Path) -> bool:
-    """Whether a process lives, bears a name and belongs to this folder: numbers are given out again."""
+    """Whether a process lives, has a name and belongs to this folder: numbers are given out again."""
     try:
         status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
     except OSError:

@@ -36,7 +36,7 @@ def locomo_file(data_dir: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def console_of_its_own() -> None:
-    """Make each test's console anew: it takes its width from the environment, which tests change."""
+    """Make each test's console again: it takes its width from the environment, which tests change."""
     console.cache_clear()
 
 

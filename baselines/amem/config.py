@@ -45,7 +45,7 @@ class AmemConfig(SystemConfig):
         evolution_rules: fields of :class:`memsys.notes.evolve.EvolutionRules`.
         embed_text: text under which a new note is indexed; ``metadata`` is the first release's, without the content.
         consolidated_text: text under which consolidation indexes a note.
-        reembed: notes that evolution rewrote are indexed anew at once, at the next consolidation, or never.
+        reembed: notes that evolution rewrote are indexed again at once, at the next consolidation, or never.
         evo_threshold: evolved notes between consolidations; used by ``reembed: consolidate``.
         consolidate_at_end: consolidate once more after the last note; used by ``reembed: consolidate``.
         search_query: what is searched by: keywords that the backbone makes of the question, or the question itself.

@@ -1,4 +1,4 @@
-"""The staged calls of A-Mem's "robust" path: free text, several small questions, heuristics where a reply is no use.
+"""The staged calls of A-Mem's "robust" path: free text, several small questions, heuristics for unusable replies.
 
 Source: WujiangXu/A-mem, March 2026. Differences kept out: transport errors never become empty notes here.
 """

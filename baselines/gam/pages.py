@@ -84,7 +84,7 @@ class AbstractLines:
     """Every page's abstract after its number, a line each, as pages come.
 
     Args:
-        rules: what stands for a page without an abstract, and how lines are numbered.
+        rules: the text shown for a page without an abstract, and how lines are numbered.
 
     Attributes:
         lines: so far.

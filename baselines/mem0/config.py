@@ -37,7 +37,7 @@ class Mem0Config(SystemConfig):
         decisions: ``batched`` decides on all facts of a write with one call (code), ``per_fact`` with one call each
             (paper), ``none`` adds every fact.
         similar: stored memories found for each fact, which the decision sees.
-        update_timestamp: a rewritten memory bears the new date alone (code), the old ones, or both.
+        update_timestamp: a rewritten memory has the new date alone (code), the old ones, or both.
         top_k: memories retrieved per scope.
         context_max_tokens: tokens of memories and relations shown to the reader; null for no limit.
         graph: fields of :class:`baselines.mem0.graph.EntityGraphRules`.

@@ -64,7 +64,7 @@ async def write_memories(
         shown = section.blocks[: max(left, 0)]
         left -= len(section.blocks)
         written += ["\n".join([section.heading, *shown])] if shown else []
-    pages = min(max(kept - len(found.recent), 0), len(found.pages))  # they stand right behind the recent ones
+    pages = min(max(kept - len(found.recent), 0), len(found.pages))  # they follow the recent ones
     return "\n\n".join(written), len(blocks) - kept, pages
 
 

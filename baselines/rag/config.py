@@ -59,7 +59,7 @@ class RagConfig(SystemConfig):
         query: what is searched by: the question, or keywords that the backbone makes of it (one call).
         date_in_index: the session's date is part of what is embedded and indexed; the reader always sees it.
         speakers_in_bm25: the words that name the speakers of turns count for BM25; false leaves them out of its index,
-            wherever they stand. Embedding, question and context keep them.
+            wherever they are. Embedding, question and context keep them.
         bm25: fields of :class:`Bm25Settings`.
         fusion: fields of :class:`FusionSettings`.
         roles: per role (``keywords``) the fields of :class:`memsys.llm.roles.RoleSettings`.

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cache", type=Path, default=CACHE, help="scores by question (default: results/cache/audit)")
     parser.add_argument("--workers", type=count(1), default=default_workers(), help="processes (default: %(default)s)")
     parser.add_argument(
-        "--page", action="store_true", help="score nothing: make the page anew of the CSV files in --out"
+        "--page", action="store_true", help="score nothing: make the page again of the CSV files in --out"
     )
     parser.add_argument(SHOW_ANYWAY, action="store_true", help=SHOW_ANYWAY_HELP)
     options = parser.parse_args(arguments)
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def rewrite(out: Path, *, unmeasured_judges: bool = False) -> None:
-    """Write the page, the LaTeX leaderboard and the plots anew of an audit's CSV files.
+    """Write the page, the LaTeX leaderboard and the plots again of an audit's CSV files.
 
     Args:
         out: folder.

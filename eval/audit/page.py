@@ -103,7 +103,7 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
         f"LongMemEval ({repositories} repositories, {answers} answers). Here all of them are scored by the same "
         "definitions, and compared with what was printed and what people say. No model was asked: where a judge's "
         "score is shown, it is the mean of the verdicts in the file. Every reading is in the CSV files next to this "
-        "page; `make audit` writes them anew."
+        "page; `make audit` writes them again."
     )
     return markdown_page(
         "# Published answers, scored alike",

@@ -48,7 +48,7 @@ def rows_of(text: str, path: Path) -> list[Row]:
         try:
             found.append({name: _value(name, text or "") for name, text in row.items()})
         except ValueError as error:
-            raise DataError(f"{path}: line {number}: {error}; `memsys audit` writes it anew") from error
+            raise DataError(f"{path}: line {number}: {error}; `memsys audit` writes it again") from error
     return found
 
 

@@ -44,7 +44,7 @@ def _places(found: ModuleSpec | None) -> Sequence[str]:
 def prompts_of(record: Mapping[str, Any]) -> str:
     """Return the prompt set of a run, where it is not the one of this version written for this project.
 
-    Answers to prompts of another wording are not comparable, so such runs are rows and groups of their own.
+    Answers to other prompts are not comparable, so such runs are rows and groups of their own.
 
     Args:
         record: ``run.json``.
@@ -59,7 +59,7 @@ def prompts_of(record: Mapping[str, Any]) -> str:
 
 
 def reworded_roles(record: Mapping[str, Any]) -> list[str]:
-    """The reader's roles whose answer prompt is not the text that a run was asked with; none where the texts are gone.
+    """Return the reader's roles whose present prompt differs from the run's; none where the texts are gone.
 
     Args:
         record: ``run.json`` of a run that was not asked with authors' prompts.
@@ -78,7 +78,7 @@ def asks_with_ours(record: Mapping[str, Any]) -> bool:
 
 
 def roles_in_ours(record: Mapping[str, Any]) -> list[str]:
-    """Roles of its memory that a run with authors' prompts asked with ours, as their pack has none that fits, sorted.
+    """Return the roles, sorted, that a run with authors' prompts asked with ours, as their pack has none that fits.
 
     Args:
         record: ``run.json``.
@@ -87,7 +87,7 @@ def roles_in_ours(record: Mapping[str, Any]) -> list[str]:
 
 
 def _memory_sources(record: Mapping[str, Any]) -> dict[str, str | None]:
-    """Whose prompt each role of the memory was asked with, by ``MEMORY.ROLE``; none in a run with our prompts."""
+    """Return the prompt source of each role of the memory, by ``MEMORY.ROLE``; none in a run with our prompts."""
     if not wants_authors(record["config"]):
         return {}
     sources = {row["role"]: row["source"] for row in record.get("prompt_sources") or ()}

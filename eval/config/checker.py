@@ -131,7 +131,7 @@ class Checker:
         return bool(self._loader.repository.config_exists(f"{group}/{value}"))
 
     def _is_part(self, group: str, value: str) -> bool:
-        """Whether a file lies in a folder of its group, where choices are made of it: only memories lie in folders."""
+        """Return whether a file is in a subfolder of its group that only parts of choices are in."""
         return "/" in value and group != MEMORY.name and self._has(group, value)
 
     def _check_sign(self, override: Any) -> None:
@@ -263,17 +263,17 @@ class Checker:
             return f"{text}: {parent} leaves {name} at its default; to set it, write +{text}"
         part = key.partition(".")[0]
         inside = list(setting_names(config[part], part))
-        beside = [each.rpartition(".")[2] for each in inside if each.rpartition(".")[0] == parent]
-        close = [f"{parent}.{each}" for each in close_names(name, beside)]
+        siblings = [each.rpartition(".")[2] for each in inside if each.rpartition(".")[0] == parent]
+        close = [f"{parent}.{each}" for each in close_names(name, siblings)]
         close += [each for each in inside if each.rpartition(".")[2] == name]
         close = close or [each for each in inside if each.rpartition(".")[2] in close_names(name, _last_parts(inside))]
         if close:
             return f"{text}: {parent} has no setting {name}; did you mean {' or '.join(close)}?"
-        return f"{text}: {parent} has no setting {name}; there are {', '.join(beside) or 'none'}"
+        return f"{text}: {parent} has no setting {name}; there are {', '.join(siblings) or 'none'}"
 
 
 def _as_called(group: str, value: str, options: Sequence[str]) -> str:
-    """The question what was meant, the memory first whose description calls it so: mem0g is Mem0g, mem0_graph."""
+    """Return the hint at the memory whose description has this name: mem0g is Mem0g, mem0_graph."""
     called = [name for name in named_systems(value) if group == MEMORY.name]
     close = [*called[:1], *close_names(value, options)]
     return f"; did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
@@ -284,7 +284,7 @@ def _last_parts(names: Sequence[str]) -> list[str]:
 
 
 def _is_role_setting(parent: str, name: str) -> bool:
-    """Whether a setting is one that every role may have and a YAML need not name, such as the file of its prompt."""
+    """Return whether any role may have a setting without its YAML naming it, such as the file of its prompt."""
     from memsys.llm.roles import RoleSettings
 
     return parent.split(".")[-2:-1] == ["roles"] and name in {each.name for each in fields(RoleSettings)}

@@ -158,14 +158,14 @@ def _files(folder: Path) -> Iterator[Preset]:
 def _variants(folder: Path) -> Iterator[Preset]:
     for path in sorted([*folder.glob(VARIANTS), *folder.glob(f"*/{VARIANTS}")]):
         method = "" if path.parent == folder else path.parent.name
-        before, beside = (f"{method}/", f"{method}_") if method else ("", "")
+        folder_prefix, name_prefix = (f"{method}/", f"{method}_") if method else ("", "")
         for key, entry in read_settings(path).items():
             _check_variant(f"{path}: {key}", entry, folder)
-            changes = _merged(_naming(folder, f"{beside}{key}"), _settings_of_entry(entry))
+            changes = _merged(_naming(folder, f"{name_prefix}{key}"), _settings_of_entry(entry))
             named = folder.name not in GLOBAL_GROUPS and "host" not in changes
-            name = str(changes["name"]) if named else f"{beside}{key}"
+            name = str(changes["name"]) if named else f"{name_prefix}{key}"
             about, choose = entry["about"], entry.get("choose", {})
-            yield Preset(name, f"{before}{key}", about, path, f"{before}{entry['of']}", changes, choose)
+            yield Preset(name, f"{folder_prefix}{key}", about, path, f"{folder_prefix}{entry['of']}", changes, choose)
 
 
 def _check_variant(where: str, entry: object, folder: Path) -> None:
@@ -179,7 +179,7 @@ def _check_variant(where: str, entry: object, folder: Path) -> None:
 
 
 def _naming(folder: Path, name: str) -> dict[str, Any]:
-    """Settings by which a variant bears its name: an experiment in run folders, a sweep in that of its files."""
+    """Return the settings that name a variant: an experiment in run folders, a sweep in that of its files."""
     if folder.name == "sweep":
         return {"hydra": {"sweep": {"dir": f"${{runs_dir}}/.sweeps/{name}"}}}
     return {"experiment" if folder.name == "experiment" else "name": name}
@@ -219,7 +219,7 @@ def _settings_of_base(preset: Preset, of: str, folder: Path) -> dict[str, Any]:
 
 
 def _base(entry: str, path: Path, folder: Path) -> dict[str, Any]:
-    """Settings of an entry of a defaults list: ``/memory/clag/paper@_here_``, or a path from the file's folder."""
+    """Return the settings of an entry of a defaults list: ``/memory/clag/paper@_here_``, or a relative path."""
     name = entry.removesuffix("@_here_")
     preset = find(name.removeprefix(f"/{folder.name}/"), folder) if name.startswith("/") else None
     return settings_of(preset, folder) if preset else _composed(path.parent / f"{name}.yaml", folder)

@@ -82,7 +82,7 @@ def explained(arguments: Sequence[str], error: Exception) -> ConfigError:
 
 
 def _needs_keys(override: Any, checker: Checker) -> bool:
-    """Whether Hydra would take a setting without a word, or with one of its own, that does not fit the others."""
+    """Return whether Hydra would accept an unfitting setting silently, or with a message of its own."""
     if override.is_sweep_override() or override.key_or_group == "hydra.run.dir":
         return True
     if checker.is_group(override.key_or_group) or override.is_delete():

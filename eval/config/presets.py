@@ -26,7 +26,7 @@ def preset_names(folder: Path) -> tuple[str, ...]:
 
 
 def description(preset: Path) -> str:
-    """The comment that a preset begins with, without instructions to Hydra, as one line; empty where it has none."""
+    """Return a preset's first comment as one line, without instructions to Hydra; empty where it has none."""
     comment = takewhile(lambda line: line.startswith("#"), preset.read_text(encoding="utf-8").splitlines())
     return " ".join(line.removeprefix("#").strip() for line in comment if not line.startswith("# @"))
 

@@ -75,14 +75,14 @@ def with_authors_prompts(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings_with_prompts(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a memory or a reader that its authors' prompts bring along, such as how replies are read."""
+    """Return the settings of a memory or reader that the authors' prompts need, such as how replies are read."""
     group = _group("", part)
     found = {role: dict(entry.settings) for role, entry in group.entries() if isinstance(entry, PackPrompt)}
     return {**group.pack.settings, "roles": found} if found else {}
 
 
 def prompt_rows(settings: Mapping[str, Any]) -> list[dict[str, Json]] | None:
-    """Return what a run's record says of the source of each role's prompt; ``None`` where all wording is ours.
+    """Return what a run's record says of the source of each role's prompt; ``None`` where all prompts are ours.
 
     Args:
         settings: of the run, authors' prompts in place.

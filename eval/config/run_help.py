@@ -73,7 +73,7 @@ def groups(conf: Path) -> Iterator[str]:
 
 
 def _choices(folders: Sequence[Path], group: str) -> dict[str, str]:
-    """Description of each choice of a group, sorted; the first folder that has a choice wins, as for Hydra."""
+    """Return the description of each choice of a group, sorted; as for Hydra, the first folder with a choice wins."""
     found: dict[str, str] = {}
     for folder in folders:
         for preset in presets(folder / group).values():

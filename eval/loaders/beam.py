@@ -159,12 +159,12 @@ def _conversation(name: str, top: JsonNode, markers: Markers, quirks: Counter[st
 
 
 def _check_ids(top: JsonNode, turns: Sequence[Turn]) -> None:
-    """Refuse a chat whose plans each begin to count anew: the sources of its questions could mean any of them."""
+    """Refuse a chat whose plans each begin to count again: the sources of its questions could mean any of them."""
     sessions: dict[str, str] = {}
     for turn in turns:
         if turn.turn_id in sessions:
             places = f"in {sessions[turn.turn_id]} and in {turn.session_id}"
-            raise top.error(f"message id {turn.turn_id} stands {places}; which one a question means cannot be said")
+            raise top.error(f"message id {turn.turn_id} occurs {places}; which one a question means cannot be said")
         sessions[turn.turn_id] = turn.session_id
 
 

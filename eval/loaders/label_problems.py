@@ -14,7 +14,7 @@ LABEL_PROBLEM = "label_problem"
 MISCITED = "citation"
 #: The evidence ids were malformed, and the loader has repaired them.
 REPAIRED = "citation_repaired"
-#: Most of what the answer adds to the question stands nowhere in the memory that it names.
+#: Most of what the answer adds to the question is nowhere in the memory that it names.
 LOW_SUPPORT = "low_support"
 
 #: Names of the marks among a question's scores; 1 where they apply, absent elsewhere.

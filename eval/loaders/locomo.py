@@ -55,7 +55,7 @@ LOCOMO = DatasetInfo(
         "evidence_strings_repaired": "of these, ids found by pattern",
         "number_answers": "answers that are numbers; written out",
         "questions_without_evidence": "in the whole file",
-        "repeated_questions": "questions that stand twice with the same answer and evidence; all asked",
+        "repeated_questions": "questions that occur twice with the same answer and evidence; all asked",
     },
 )
 

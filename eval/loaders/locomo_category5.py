@@ -74,7 +74,7 @@ def read_category5(path: Path = PATH) -> dict[str, AuditedQuestion]:
     """Read the audit by question id; empty where someone has taken the file out.
 
     Raises:
-        DataError: a column is missing, a code is unknown or a question stands twice.
+        DataError: a column is missing, a code is unknown or a question occurs twice.
     """
     if not path.exists():
         return {}
@@ -86,7 +86,7 @@ def read_category5(path: Path = PATH) -> dict[str, AuditedQuestion]:
         for row in reader:
             question = _row(row, f"{path}: line {reader.line_num}")
             if question.question_id in found:
-                raise DataError(f"{path}: line {reader.line_num}: {question.question_id} stands twice")
+                raise DataError(f"{path}: line {reader.line_num}: {question.question_id} occurs twice")
             found[question.question_id] = question
     return found
 

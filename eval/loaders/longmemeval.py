@@ -57,7 +57,7 @@ LONGMEMEVAL = DatasetInfo(
     note_meanings={
         "number_answers": "answers that are numbers; written out",
         "empty_sessions": "sessions without a message",
-        "repeated_sessions": "session ids that stand twice in one history; the second gets a suffix",
+        "repeated_sessions": "session ids that occur twice in one history; the second gets a suffix",
         "unsorted_histories": "histories whose sessions are not in the order of their dates; sorted",
         "answer_sessions_missing": "evidence sessions that are not in the history",
         "questions_without_evidence_turn": "answerable questions whose history marks no message",

@@ -47,7 +47,7 @@ PERLTQA = DatasetInfo(
         "characters_without_questions": "characters with a memory alone; not ingested",
         "questions_without_memory": "questions on characters without memory",
         "questions_without_answer_dropped": "questions without question or answer text",
-        "repeated_questions": "questions that stand more than once in their group; all asked",
+        "repeated_questions": "questions that occur more than once in their group; all asked",
         "empty_profile_fields": "profile fields without a value; left out",
         "lines_without_speaker": "dialogue lines joined to the line before",
         "sections_from_text": "relationships stored as the text of a Python dict; parsed",
@@ -56,7 +56,7 @@ PERLTQA = DatasetInfo(
         "undated_dialogue_blocks": "dialogues whose time names no year; likewise",
         "unreadable_references": "references that are no list and no id",
         "unresolved_references": "references to memories that are not there",
-        "low_support_by_section": "selected questions whose answer stands mostly not in the memory they name",
+        "low_support_by_section": "selected questions whose answer occurs mostly not in the memory they name",
     },
 )
 

@@ -140,7 +140,7 @@ def _parsed(text: str, path: Path, line: int = 0) -> Any:
 
 
 class _DuplicateKeyError(Exception):
-    """A key stands twice in one object."""
+    """A key occurs twice in one object."""
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

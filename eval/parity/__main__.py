@@ -1,8 +1,8 @@
 """Compare a preset with the authors' released code, call by call: ``memsys parity memory=NAME against=NAME``.
 
 Both run over one conversation, on one deterministic backbone that replies to what a prompt shows and not to its
-wording. Compared are calls, prompts, final memories, contexts and answers; each difference is explained by a documented
-departure (``departures.yaml``) or makes the command fail. The authors' files are fetched by repository, commit and
+words. Compared are calls, prompts, final memories, contexts and answers; each difference is explained by a documented
+deviation (``departures.yaml``) or makes the command fail. The authors' files are fetched by repository, commit and
 sha256 (``MEMSYS_SOURCES``: a folder that holds them) and run in an environment of their own
 (``scripts/make_package_env.py``).
 """

@@ -40,7 +40,7 @@ _COUNTS = (
 
 
 def message_tokens(text: str) -> int:
-    """Count the tokens of messages; other lines count nothing, so that the wording of instructions does not matter."""
+    """Count the tokens of messages; other lines count nothing, so that instructions may be phrased differently."""
     return sum(_line_tokens(fields) for _, fields in _messages(text))
 
 

@@ -69,7 +69,7 @@ class AuthorsRun:
         """Run the authors' code over a conversation.
 
         Args:
-            plan: of our side: how turns are written, and in which order the options of a question stand.
+            plan: of our side: how turns are written, and in which order the options of a question are shown.
             sample: the conversation.
 
         Raises:

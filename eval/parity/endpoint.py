@@ -94,7 +94,7 @@ class ParityEndpoint:
         }
 
     def _logprobs(self, request: Request, text: str) -> dict[str, Any]:
-        """Log-probabilities of a completion's tokens, as servers write them."""
+        """Return the log-probabilities of a completion's tokens, as servers write them."""
         found = self.backbone.logprobs(request, text)
         return {
             "tokens": [token for token, _ in found],

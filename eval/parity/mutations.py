@@ -203,7 +203,7 @@ def _copy(root: Path) -> Path:
 
 
 def _stage_status(root: Path, stage: str) -> int:
-    """Exit status of a stage of the code in a folder; one that does not end counts as stopped."""
+    """Return the exit status of a stage of the code in a folder; one that does not end counts as stopped."""
     command = [sys.executable, "-m", "eval.parity.stages", "--require", "--only", stage, f"--out={root / 'out'}"]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     try:

@@ -1,4 +1,4 @@
-"""Write the tables of ``docs/parity.md`` anew: what can be compared, and what the last runs showed.
+"""Write the tables of ``docs/parity.md`` again: what can be compared, and what the last runs showed.
 
 ``python -m eval.parity.page`` reads the results that ``make parity`` and ``make parity-whole`` left in
 ``results/parity``, one folder per stage, and replaces what is between the marks of the page.

@@ -94,7 +94,7 @@ def has_locomo() -> bool:
     """Return whether the whole conversation can be read here; report where it cannot."""
     file = data_folder() / str(chosen_settings("locomo", CONF / "dataset", "dataset")["file"])
     if not file.is_file():
-        say(f"{file} is not there (`memsys data locomo` fetches it): the sample conversation stands for LoCoMo's")
+        say(f"{file} is not there (`memsys data locomo` fetches it): the sample conversation replaces LoCoMo's")
     return file.is_file()
 
 

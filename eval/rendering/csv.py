@@ -11,7 +11,7 @@ DECIMALS = 4
 
 
 def render_csv(table: Table) -> str:
-    """Return headings and rows; labels of blocks stand in a first column, title and notes are left out."""
+    """Return headings and rows; labels of blocks are in a first column, title and notes are left out."""
     table = table.labelled()
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,6 +1,6 @@
 r"""Tables as LaTeX: a ``longtable`` each, which LaTeX breaks between pages; needs longtable, booktabs and array.
 
-A ``longtable`` stands in text of one column. A table with more characters in a line than a page of 16 cm has at
+A ``longtable`` needs text of one column. A table with more characters in a line than a page of 16 cm has at
 footnote size is several, each with the columns that say what a row is about.
 """
 
@@ -21,14 +21,14 @@ _STYLES = {
     "": "{}", "bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}", "code": r"\texttt{{{}}}",
     "superscript": r"\textsuperscript{{{}}}",
 }  # fmt: skip
-#: A sign of a figure, which is no hyphen.
+#: The minus sign of a number, which is not a hyphen.
 _MINUS = re.compile(r"(?<!\w)-(?=\d)")
 #: Behind these, within a word, a setting's name may be broken.
 _BREAKS = re.compile(r"(?:\\_|=|[./](?=[A-Za-z]))(?=\w)")
 
 
 def render_latex(table: Table) -> str:
-    """Return a table with its caption and label; its notes stand below, those of the first part alone."""
+    """Return a table with its caption and label; its notes are below, those of the first part alone."""
     table = table.numbered()
     widths = [_width(table, place) for place in range(len(table.columns))]
     parts = table.parts([min(width, _TEXT) for width in widths], _LINE, _GAP)

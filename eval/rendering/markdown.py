@@ -15,7 +15,7 @@ def render_markdown(table: Table, level: int = 2) -> str:
     """Return a table as Markdown: heading, rows, notes as a list.
 
     Args:
-        table: labels of its blocks stand in a first column.
+        table: labels of its blocks are in a first column.
         level: of the heading; 0 for none.
     """
     table = table.numbered().labelled()
@@ -50,13 +50,13 @@ def section(heading: str, entries: Iterable[str | Span]) -> str:
 
 
 def replace_tables(path: Path, tables: Mapping[str, str]) -> str:
-    """Return a document with tables that are made anew between their markers.
+    """Return a document with tables that are made again between their markers.
 
     A table lies between the lines ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``.
 
     Args:
         path: of the document.
-        tables: name -> what stands between its markers.
+        tables: name -> the text between its markers.
 
     Raises:
         ConfigError: the markers of a table are missing, or the second comes first.

@@ -1,4 +1,4 @@
-"""What a table is, whatever it is written as: columns, rows of cells, labels of blocks, notes."""
+"""Model of a table for every format: columns, rows of cells, labels of blocks, notes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

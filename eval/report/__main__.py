@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_runs_option(parser)
     parser.add_argument("--no-questions", action="store_true", help="leave the questions out: a small page, no text")
     parser.add_argument("--out", type=Path, default=OUT, help="HTML file (default: results/report.html)")
-    parser.add_argument("--no-cache", action="store_true", help="compute everything anew and keep nothing")
+    parser.add_argument("--no-cache", action="store_true", help="compute everything again and keep nothing")
     parser.add_argument("--watch", action="store_true", help="write it again whenever a run changes, until Ctrl-C")
     parser.add_argument(
         "--every", type=count(1, HOUR), default=10, metavar="SECONDS", help="how often --watch looks (default: 10)"

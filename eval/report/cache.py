@@ -26,7 +26,7 @@ class Cache:
     """Parts of the page by name and by what they were computed from.
 
     Args:
-        folder: of the entries; ``None`` computes everything anew.
+        folder: of the entries; ``None`` computes everything again.
     """
 
     def __init__(self, folder: Path | None) -> None:

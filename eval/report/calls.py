@@ -23,7 +23,7 @@ class Ledger:
     writing: Mapping[str, Sequence[CallRecord]] = field(default_factory=dict)
 
     def question(self, question_id: str) -> list[Json]:
-        """Calls of a question: phase, role, attempt, tokens of prompt and reply, seconds, remarks, checksum."""
+        """Return the calls of a question: phase, role, attempt, tokens, seconds, remarks, checksum."""
         return [_shown(call) for call in self.by_question.get(question_id, ())]
 
 

@@ -167,7 +167,7 @@ def _groups(collected: Collected, read: Mapping[int, Read], config: PageConfig, 
 
 
 def _systems(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], dict[int, list[int]]]:
-    """Runs with the first of each system's seeds standing for all of them; and by its number those of its runs."""
+    """Return the runs of each system's first seed, and the runs of each system by number."""
     number_of = {id(run): number for number, run in enumerate(runs)}
     found, repeats = list(runs), {}
     for system in group_repeats(runs):
@@ -229,7 +229,7 @@ def _categories(runs: Sequence[StoredRun], datasets: Sequence[str]) -> dict[str,
 
 
 def _adversarial(runs: Sequence[StoredRun], datasets: Sequence[str]) -> dict[str, list[str]]:
-    """Numbers of the categories whose questions have no answer, by data set: LoCoMo's is 5, LongMemEval's 27."""
+    """Return the categories without answers by data set: LoCoMo's is 5, LongMemEval's 27."""
     found: dict[str, set[int]] = {dataset: set() for dataset in datasets}
     for run, dataset in zip(runs, datasets, strict=True):
         found[dataset] |= {row.category for row in run.rows if row.kind == ADVERSARIAL}

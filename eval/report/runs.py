@@ -55,7 +55,7 @@ def board_names(runs: Sequence[StoredRun]) -> dict[str, str]:
     for group in comparable_runs(runs, lambda run: sets[run.run_id]):
         backbone = "no model" if group.backbone == NO_BACKBONE else group.backbone
         count = f"{len(group.asked):,} question{'' if len(group.asked) == 1 else 's'}{group.which}"
-        found |= {run.run_id: ", ".join(filter(None, (backbone, group.wording, count))) for run in group.runs}
+        found |= {run.run_id: ", ".join(filter(None, (backbone, group.prompt_set, count))) for run in group.runs}
     return found
 
 

@@ -74,7 +74,7 @@ def _natural(turn: str) -> list[object]:
 
 
 def slices(scored: Scored, known: Known) -> list[Json]:
-    """Means of every run by slice: ``{title, parts: [{label, questions, figures}]}``; empty kinds are left out."""
+    """Return every run's means by slice, ``{title, parts: [{label, questions, figures}]}``, without empty kinds."""
     kinds: list[tuple[str, Callable[[ScoreRow], str | None]]] = [
         ("category", lambda row: f"{row.category} {known.categories.get(row.category, '')}".strip()),
         ("turns from the evidence to the end", _binned(known.places, scored, "turns")),

@@ -95,7 +95,7 @@ class Backbones:
         return {**own, "second": dict(self.second.fingerprint())} if self.second else own
 
     def on_adapted(self, noted: "Callable[[Adaptation], None]") -> None:
-        """Let a function be called with each setting that is chosen anew, as a server refuses a field."""
+        """Let a function be called with each setting that is chosen again, as a server refuses a field."""
         for backbone in (self.main, self.second):
             if backbone is not None:
                 backbone.accepted.on_adapted = noted

@@ -18,7 +18,7 @@ from memsys.protocol import MemoryConfig
 from memsys.vocabulary import Json, Sample
 
 #: Ends a warning that a run was made with something else than there is now.
-_ANEW = "whose answers are kept; to run it anew, delete that folder or name another with run_dir="
+_ANEW = "whose answers are kept; to run it again, delete that folder or name another with run_dir="
 
 
 def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:

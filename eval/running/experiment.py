@@ -108,7 +108,7 @@ def note_evaluation(plan: Plan, directory: RunDirectory) -> None:
     asked = recordable(plan.settings)
     changed = directory.change_config({key: asked[key] for key in EVALUATION if key in asked})
     for line in changed:
-        say(f"evaluated anew, {line}")
+        say(f"evaluated again, {line}")
 
 
 def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directory: RunDirectory) -> bool:

@@ -1,7 +1,7 @@
 """The reader: turns a question and the retrieved context into a prediction, the same way for every memory system.
 
 An adversarial question is answered by choosing between two options, one of which is the data set's false answer: the
-only gold a reader ever sees, and only where the config says ``adversarial_options``. Which option stands first comes
+only gold a reader ever sees, and only where the config says ``adversarial_options``. Which option is first comes
 from a hash of run seed and question id, so it is the same for every system.
 
 The kind of a question (:mod:`eval.loaders.question_types`) chooses the prompt; kinds that a reader does not name take
@@ -71,7 +71,7 @@ class ReaderConfig:
         adversarial_options: offer the false answer of adversarial questions next to the abstention; off asks plainly.
         option_style: ``named`` shows the texts, ``lettered`` shows (a) and (b) and maps a reply that is only a
             letter back (:func:`eval.metrics.locomo.chosen_option`).
-        abstention: wording of the abstaining option.
+        abstention: text of the abstaining option.
     """
 
     name: str

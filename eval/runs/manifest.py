@@ -50,7 +50,7 @@ class Manifest:
 def check_file(path: Path) -> None:
     """Refuse to read a file of a run that is not as it was written.
 
-    Next to the file itself, all those are checked that no command can make anew from others.
+    Next to the file itself, all those are checked that no command can make again from others.
 
     Args:
         path: of a file, which may be of no run, or missing.

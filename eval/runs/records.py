@@ -172,7 +172,7 @@ class ReferenceRecord:
 
 @dataclass(frozen=True, slots=True)
 class UpdatesRecord:
-    """Gold of one conversation: turns that state the same thing anew; see :class:`memsys.vocabulary.Sample`."""
+    """Gold of one conversation: turns that state the same thing again; see :class:`memsys.vocabulary.Sample`."""
 
     conversation_id: str
     updates: Sequence[Sequence[str]]

@@ -28,7 +28,7 @@ class RunRecord:
     data checksum, and model fingerprint. ``config`` is the whole resolved config. ``departures`` names where the memory
     departs from its paper or release (:mod:`eval.results.papers.departures`); ``None`` where its system does not say.
     ``prompt_sources`` says of each role whether its prompt is the authors', from which file and with which checksums,
-    or why not (:mod:`eval.config.prompt_choice`); ``None`` where all wording is ours.
+    or why not (:mod:`eval.config.prompt_choice`); ``None`` where all prompts are ours.
     """
 
     run_id: str
@@ -65,7 +65,7 @@ class RunRecord:
     embeds: bool | None = None
     #: of lexical searches (:mod:`memsys.index.words`), but for those that keep a published one
     tokenizer: str | None = None
-    #: settings of backbones that were chosen anew, as a server refused a field (:mod:`memsys.llm.accepted`)
+    #: settings of backbones that were chosen again, as a server refused a field (:mod:`memsys.llm.accepted`)
     adaptations: list[dict[str, Json]] = field(default_factory=list)
     #: distinct texts of which only the beginning was embedded; of a run that was taken up, those of the longest part
     cut_texts: int = 0

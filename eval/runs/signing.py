@@ -68,7 +68,7 @@ def finish_run(folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def reopen(folder: Path) -> None:
-    """Take the manifest away: the run goes on, or what it holds is about to be checked anew."""
+    """Take the manifest away: the run goes on, or what it holds is about to be checked again."""
     with suppress(FileNotFoundError):
         (folder / MANIFEST).unlink()
 

@@ -98,7 +98,7 @@ def mean_of(values: Iterable[float | None]) -> Mean:
 
 
 def undoubted(rows: Sequence[ScoreRow], mark: str) -> list[ScoreRow]:
-    """Leave out the questions that bear a mark of :mod:`eval.loaders.label_problems`."""
+    """Leave out the questions that have a mark of :mod:`eval.loaders.label_problems`."""
     return [row for row in rows if not row.metrics.get(mark)]
 
 

@@ -1,4 +1,4 @@
-"""How densely retrieved blocks hold the words of the answer (xMemory, section 5.2, figure 4 and table 3).
+"""Density of the answer's words in retrieved blocks (xMemory, section 5.2, figure 4 and table 3).
 
 A block is one hit: a chunk, a fact, or an episode with the messages it brought. Pure functions over texts.
 """

@@ -27,7 +27,7 @@ from eval.scoring.inference import (
 
 
 def cluster_interval(scores: MetricScores, mean: MeanRule = MICRO, *, level: float = LEVEL) -> Interval | None:
-    """Cluster t interval of a mean over conversations.
+    """Return the cluster t interval of a mean over conversations.
 
     With one conversation there is no interval for others: the result then says ``by="question"`` and describes the
     questions of that conversation alone, as independent draws.

@@ -43,7 +43,7 @@ def evidence_density(
 
 
 def retrieved(reference: ReferenceRecord, retrieval: RetrievalRecord) -> Retrieved | None:
-    """Put the words of a question's first reference answer beside its blocks and their tokens.
+    """Put the words of a question's first reference answer next to its blocks and their tokens.
 
     Returns:
         ``None`` where the blocks are not known.
@@ -56,7 +56,7 @@ def retrieved(reference: ReferenceRecord, retrieval: RetrievalRecord) -> Retriev
 
 
 def _tokens(retrieval: RetrievalRecord, blocks: Sequence[str]) -> list[float] | None:
-    """Tokens of each block; ``None`` where the context's were not counted, as in a run that only retrieves."""
+    """Return the tokens of each block; ``None`` where the context's were not counted, as without a reader."""
     if not blocks:
         return []
     if retrieval.context_tokens is None:

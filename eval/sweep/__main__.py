@@ -1,4 +1,4 @@
-"""Plan a sweep, show how its cells stand, collect their numbers: ``memsys sweep plan|status|collect ...``.
+"""Plan a sweep, show the state of its cells, collect their numbers: ``memsys sweep plan|status|collect ...``.
 
 The arguments are those of ``memsys run -m``, so that one line serves for all four. ``memsys sweep check
 [FOLDER ...]`` holds the estimates of plans against real runs.
@@ -31,7 +31,7 @@ def plan(sweep: "Sweep", options: argparse.Namespace) -> int:
 
 
 def status(sweep: "Sweep", options: argparse.Namespace) -> int:
-    """Say how every cell stands; 3 unless all are done."""
+    """Print the state of every cell; 3 unless all are done."""
     from eval.sweep.report import show_status
     from eval.sweep.status import sweep_status
 

@@ -16,7 +16,7 @@ from eval.sweep.numbering import expect_cells, sweep_jobs
 
 
 class SweepCallback(Callback):
-    """Before a run or a sweep: its folder. After a sweep: how its cells stand, one table, its files and a plot."""
+    """Before a run or a sweep: its folder. After a sweep: the state of its cells, one table, its files and a plot."""
 
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         """Make the folder that Hydra wants, or end with one message where it cannot be made."""

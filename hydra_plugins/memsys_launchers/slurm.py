@@ -36,7 +36,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
             complain(str(error))
             sys.exit(EXIT_ERROR)
         if jobs and not self.params["wait"]:
-            console().print("not waiting: `memsys sweep status` with the same arguments says how they stand")
+            console().print("not waiting: `memsys sweep status` with the same arguments shows their state")
             sys.exit(0)
         self._wait(set(jobs))
         return returned(job_overrides)
@@ -65,7 +65,7 @@ class MemsysSlurmLauncher(SlurmLauncher):  # type: ignore[misc]
             # Cells begin when a server has begun; waiting in the queue costs nobody a core.
             begun = "?".join(f"after:{job}" for job in servers)
             parameters["additional_parameters"] = {**extra, "dependency": begun} if servers else extra
-            console().print(f"{portion.cells[0].group}: servers {', '.join(servers) or 'that stand already'}")
+            console().print(f"{portion.cells[0].group}: servers {', '.join(servers) or 'running servers'}")
         executor = make_executor(self.params["submitit_folder"], parameters)
         tasks = [
             (

@@ -77,7 +77,7 @@ class ClusterMaintainer:
         self.partition.put(Cluster(cluster_id, summary, list(note.tags), centroid, index))
 
     async def consolidate(self) -> None:
-        """Refresh stale vectors, split large clusters, recompute centroids and representatives, describe anew."""
+        """Refresh stale vectors, split large clusters, recompute centroids and representatives, describe again."""
         if not self.partition:
             return
         self.counts["consolidations"] += 1
@@ -92,7 +92,7 @@ class ClusterMaintainer:
         await self._describe(self.partition.clusters, keep_samples=True)
 
     async def renew_profiles(self, note_ids: Sequence[str], described: Collection[str]) -> None:
-        """Describe the clusters that hold these notes anew, but for those that were ``described`` just now."""
+        """Describe the clusters that hold these notes again, but for those that were ``described`` just now."""
         found = (self.partition.home(note_id) for note_id in note_ids)
         homes = dict.fromkeys(home for home in found if home is not None and home not in described)
         if homes:
@@ -163,7 +163,7 @@ class ClusterMaintainer:
         return children
 
     async def _refit(self) -> None:
-        """Partition all notes anew by k-means of their ``clustered`` vectors (``clustering: kmeans``)."""
+        """Partition all notes again by k-means of their ``clustered`` vectors (``clustering: kmeans``)."""
         rows: dict[str, Vectors] = {}
         for cluster in self.partition.clusters:
             rows.update(zip(cluster.members, cluster.index.vectors(cluster.members), strict=True))

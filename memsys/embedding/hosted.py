@@ -190,7 +190,7 @@ class _Server:
             ConfigError: the vectors have another dimension than the config says.
         """
         self.truncated += sum(len(text) > self.config.max_chars for text in texts)
-        # providers refuse an empty string; a blank stands for it
+        # providers refuse an empty string; a space replaces it
         sent = [text[: self.config.max_chars] or " " for text in texts]
         payload = self._request({"model": self.config.model, "input": sent})
         vectors = self._read(payload, len(sent))

@@ -232,7 +232,7 @@ class _Library:
 
         torch.set_num_threads(threads)
         quieten: Any = transformers_logging.disable_progress_bar
-        quieten()  # loading six layers is no progress worth a bar
+        quieten()  # loading six layers needs no progress bar
         self._model: Any = SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
         self._options = {
             "padding": True,

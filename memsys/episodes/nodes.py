@@ -102,7 +102,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A semantic node: one lasting statement, from one episode, whose time it bears."""
+    """A semantic node: one lasting statement, from one episode, whose time it has."""
 
     fact_id: str
     text: str

@@ -34,7 +34,7 @@ class GatedConfig(SystemConfig):
         min_scope: units that must have passed before any is scored; 1 for the paper's text, 10 fits its table 5.
         kappa_cap: upper bound of kappa; null for the printed formula, 50 in the official code.
         kappa_floor: lower bound of kappa.
-        text: what stands for a unit: its turns as the run writes them, or their bare words without speaker.
+        text: the text of a unit: its turns as the run writes them, or their bare words without speaker.
         calibration: how ``tau_noop`` was found, as ``scripts/calibrate_gate.py`` writes it; null for a given value.
             It records what the threshold was calibrated with; anything else is refused.
     """
@@ -75,7 +75,7 @@ class GatedConfig(SystemConfig):
         for key in CALIBRATED_FOR[1:]:
             if getattr(self, key) != known[key]:
                 raise ConfigError(
-                    f"memory.{key}={getattr(self, key)} but tau_noop was calibrated with {known[key]}; calibrate anew "
+                    f"memory.{key}={getattr(self, key)} but tau_noop was calibrated with {known[key]}; calibrate again "
                     f"with {_SCRIPT}, or set memory.calibration to null"
                 )
         if self.tau_noop != known["tau_noop"]:
@@ -114,7 +114,7 @@ class GatedConfig(SystemConfig):
         if known is not None and known != embedder:
             raise ConfigError(
                 f"memory.tau_noop={self.tau_noop} was calibrated with the embedder {known}, this run's is "
-                f"{embedder}; calibrate anew with {_SCRIPT}"
+                f"{embedder}; calibrate again with {_SCRIPT}"
             )
 
 

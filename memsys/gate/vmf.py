@@ -1,6 +1,6 @@
 """Coverage of a candidate by stored memories: kernel density on the sphere (SAGE, section 3.3).
 
-Every memory bears a von Mises-Fisher kernel ``exp(kappa * cosine)``. The score is the logarithm of their mean divided
+Every memory has a von Mises-Fisher kernel ``exp(kappa * cosine)``. The score is the logarithm of their mean divided
 by kappa, so that it stays on the scale of the cosine: ``max - ln(N) / kappa <= score <= max``. A large kappa gives the
 greatest cosine, kappa towards 0 the mean one.
 """

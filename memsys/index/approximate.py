@@ -16,7 +16,7 @@ class ApproximateCandidates:
     """An HNSW or IVF index over the rows of a matrix; made with the first search that needs it.
 
     IVF moves a row that is replaced to its new cell, and takes out one that is removed. HNSW can do neither: rows that
-    were replaced are named with every search, until there are so many that the index is made anew.
+    were replaced are named with every search, until there are so many that the index is made again.
 
     Args:
         settings: kind and parameters; not ``flat``.

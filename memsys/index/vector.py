@@ -150,7 +150,7 @@ class VectorIndex:
         for row in gone.tolist():
             del self._row_of[self._ids[row]]
             insort(self._gaps, row)
-        # Copies that cannot move a row are made anew after a removal; so they never hold a gap.
+        # Copies that cannot move a row are made again after a removal; so they never hold a gap.
         fixed = self._gpu or (self._approximate and not self._approximate.changes)
         if fixed or len(self._gaps) > _GAPS + len(self) // _LIVE_PER_GAP:
             self._close_gaps()

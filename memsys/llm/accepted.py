@@ -114,7 +114,7 @@ class AcceptedFields:
         return {name: value for name, value in body.items() if name not in self._left_out} if self._left_out else body
 
     def adapt(self, config: BackboneConfig, body: Mapping[str, Json], refusal: str) -> bool:
-        """Choose anew after a refusal.
+        """Choose again after a refusal.
 
         Args:
             config: with which the request was written.
@@ -122,7 +122,7 @@ class AcceptedFields:
             refusal: the server's words.
 
         Returns:
-            Whether the request, written anew, is another one now; ``False`` where the refusal speaks of no field.
+            Whether the request, written again, is another one now; ``False`` where the refusal speaks of no field.
 
         Raises:
             BackboneUnusableError: it speaks of a field that the user set.

@@ -96,7 +96,7 @@ class CallClaims:
 
 
 if sys.platform == "linux":
-    #: struct flock: type, whence, start, length, process (0: the lock is the opened file's).
+    #: struct flock: type, origin, start, length, process (0: the lock is the opened file's).
     _FLOCK = struct.Struct("hhqqi0q")
 
     def _lock(file: int, position: int) -> None:

@@ -41,7 +41,7 @@ class BackboneConfig:
         sampling: one value for each of :data:`SAMPLING_FIELDS`; ``None`` is not sent.
         temperature: overrides every role's temperature; ``None`` keeps the role's.
         structured: how a role's schema binds the server: ``json_schema`` leaves the grammar to the engine, which
-            decides where white space may stand; ``json_spaced`` (a blank after colons and commas) and ``json_compact``
+            decides where white space is allowed; ``json_spaced`` (a blank after colons and commas) and ``json_compact``
             (none) say it, to llama.cpp by a grammar of ours, to vLLM by the schema; ``json_object`` binds to any JSON
             object, ``off`` leaves it to prompt and parser.
         json_repair: whether a reply that does not parse may be repaired (counted as ``repaired``), where the role's
@@ -152,7 +152,7 @@ class BackboneConfig:
         arguments = getattr(self.engine, "extra_args", None)  # vLLM's alone
         if self.structured in SPACINGS and arguments is not None and "guidance" not in " ".join(map(str, arguments)):
             raise ConfigError(
-                f"backbone.structured={self.structured} says where blanks stand, which vLLM's backend guidance"
+                f"backbone.structured={self.structured} sets JSON separators, which vLLM's backend guidance"
                 ' alone reads: add --structured-outputs-config, {"backend": "guidance"} to backbone.engine.extra_args'
             )
 

@@ -13,7 +13,7 @@ from memsys.vocabulary import Json
 class Correction:
     """A role's ``correction`` block: each further attempt is a dialogue, in which the model sees what it did wrong.
 
-    After the prompt stand the first malformed reply, as the model's own message, and ``text``, as the user's; in
+    After the prompt follow the first malformed reply, as the model's own message, and ``text``, as the user's; in
     completion mode both follow the prompt as paragraphs. A reply that is too long to be shown stays malformed.
     Source: xMemory's released code (HU-xiaobai/xMemory, src/utils/llm_client_openllm.py, generate_json_response).
 

@@ -82,7 +82,7 @@ def foreign_role(config: BackboneConfig, call: ForeignCall) -> Role:
 
 
 def foreign_request(config: BackboneConfig, dialect: str, call: ForeignCall, role: Role, seed: int) -> WireRequest:
-    """Write the request of a foreign call.
+    """Write the request of an external call.
 
     Args:
         config: the backbone.

@@ -102,7 +102,7 @@ class StatedError:
         message: its own words.
         status: that its body names; ``None`` where it names none.
         codes: its code, type and inner codes, in lower case.
-        moderated: it bears the findings of a moderation.
+        moderated: it has the findings of a moderation.
     """
 
     message: str

@@ -48,7 +48,7 @@ class _EndedError(Exception):
 
 
 class RepairProcess:
-    """Started with the first reply, and anew after it had to be killed; several threads may use it in turn."""
+    """Started with the first reply, and again after it had to be killed; several threads may use it in turn."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

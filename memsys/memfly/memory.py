@@ -1,4 +1,4 @@
-"""MemFly as a memory system: what it holds, and when its topics are made anew."""
+"""MemFly as a memory system: what it holds, and when its topics are made again."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -133,7 +133,7 @@ class MemflyMemory(BaseMemory):
         known = sorted(number for numbers in state["topics"] for number in numbers)
         self._topics = Topics.of(members, keywords.vectors(range(len(known))))
         self._stale, self._session = int(state["stale"]), state["session"]
-        # Snapshots of before it was told apart hold topics that were built when they last fell due.
+        # Snapshots written before the distinction hold topics that were built when they last fell due.
         self._outdated, self._own = bool(state.get("outdated", self._stale)), None
         self._changes += 1
         self._writing.counts = _counts_of(state["counts"])

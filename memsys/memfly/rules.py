@@ -243,7 +243,7 @@ class RefinementRules:
     Attributes:
         max_rounds: checks per question, each followed by at most one more retrieval.
         conf_stop: confidence of the check from which the loop ends whatever its verdict; ``None`` for off.
-        cap_union: rank the union of all rounds anew and keep ``k_context``; otherwise all of it is kept, in the order
+        cap_union: rank the union of all rounds again and keep ``k_context``; otherwise all of it is kept, in the order
             it was found.
         k_context: see ``cap_union``.
         judged: what drafts, checks and sub-queries see: the ``union`` of all rounds (equations 19 and 20), or what

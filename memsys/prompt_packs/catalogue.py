@@ -63,7 +63,7 @@ class PackPrompt:
     note: str = ""
 
     def cuts(self) -> list[CutPart]:
-        """All texts that are cut, those of the user message first."""
+        """Return all texts that are cut, those of the user message first."""
         return [part for part in (*self.prompt, *self.system) if isinstance(part, CutPart)]
 
 

@@ -117,7 +117,7 @@ class ProxyClient:
         return [replace(request.call, attempt=first + number) for number in range(request.choices)]
 
     def begin(self, scope: ProxyScope) -> None:
-        """Go on to another step, or to one anew: equal requests that were made before are no repetitions."""
+        """Go on to another step, or to one again: equal requests that were made before are no repetitions."""
         self.scope = scope
         self._made.clear()
         self._asked.clear()

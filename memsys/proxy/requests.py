@@ -1,4 +1,4 @@
-"""Reading what a foreign program asks for: chat completions, completions and embeddings of OpenAI's protocol."""
+"""Reading what an external program asks for: chat completions, completions and embeddings of OpenAI's protocol."""
 
 import hashlib
 import json

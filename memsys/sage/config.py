@@ -70,7 +70,7 @@ class SageConfig(SystemConfig):
         span_floor: least extent of a direction.
         volume_floor: least volume.
         merge_prompt: ``short``, or ``lossless``, with which the printed GPT-4o-mini tables were made.
-        update_timestamp: a merged memory bears the new date alone, the old ones, or both.
+        update_timestamp: a merged memory has the new date alone, the old ones, or both.
         dedupe_exact: ignore a fact whose very text is stored already.
         top_k: memories retrieved per scope.
         context_max_tokens: tokens of memories shown to the reader; null for no limit.

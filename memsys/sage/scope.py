@@ -53,7 +53,7 @@ class SageScope:
     counts: Counter[str] = field(default_factory=Counter)
     usage: Usage = field(default_factory=Usage)
     trace: dict[str, list[Json]] = field(default_factory=lambda: {name: [] for name in WRITE_COLUMNS + FACT_COLUMNS})
-    #: how many memories bear a text
+    #: how many memories have a text
     _texts: Counter[str] = field(default_factory=Counter)
     #: of the scope as it is; ``None`` when it has changed since
     _ln_volume: float | None = None

@@ -43,7 +43,7 @@ class NearestLists:
         self.cosines, self.floor = self.cosines[live], self.floor[live]
 
     def fill(self, row: int, others: Rows, cosines: Floats, *, whole: bool) -> None:
-        """List the nearest of some others anew.
+        """List the nearest of some others again.
 
         Args:
             row: whose list.

@@ -2,7 +2,7 @@
 
 Directions come back: a fact is compared with all themes and then becomes one, a part of a theme is scored and then
 stored, a theme of one fact is compared with each neighbouring theme. The products of the last directions are kept
-therefore; where a row changes, one product of each is computed anew.
+therefore; where a row changes, one product of each is computed again.
 """
 
 import numpy as np

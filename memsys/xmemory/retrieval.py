@@ -78,7 +78,7 @@ class TopDownRetrieval:
         return Retrieval(hits, context.text, trace, shown=self._shown(chosen, context))
 
     def _choose(self, vector: Vectors) -> StageOneChoice:
-        """Stage I (equation 4): representatives among themes, then among the facts they own."""
+        """Select representatives among themes, then among the facts they own (Stage I, equation 4)."""
         rules, index = self.config.retrieval_rules, self.store.fact_index
         if not rules.representatives:
             found = index.search(vector, rules.facts)
@@ -149,7 +149,7 @@ class TopDownRetrieval:
         return dict(zip(chosen.facts, values.tolist(), strict=True))
 
     async def _admit(self, question: str, chosen: StageOneChoice, ranked: Ranked) -> Admission:
-        """Stage II; without any fact there is nothing to be unsure about, and the nearest episodes are taken."""
+        """Admit episodes (Stage II); without facts there is no uncertainty, and the nearest episodes are taken."""
         episodes = [self.store.episodes[episode_id] for episode_id in ranked.episodes]
         limit = self.config.retrieval_rules.episodes
         if not chosen.facts:

@@ -309,7 +309,7 @@ class ThemeSpace:
         return float(self._to(self._directions[row], others).max(initial=-np.inf))
 
     def _refill(self, rows: Sequence[int]) -> None:
-        """List the nearest others of rows anew."""
+        """List the nearest others of rows again."""
         for row in rows:
             products = self._about(self._ids[row])
             chosen = self._top(products, KEPT) if len(self) > KEPT else np.flatnonzero(np.isfinite(products))

@@ -94,7 +94,7 @@ class Themes:
     def split_full(self) -> None:
         """Split themes that are full and hang together loosely; each part, also a theme kept whole, gets a new id.
 
-        All cuttings are chosen before any is made. The parts stand where their theme stood.
+        All cuttings are chosen before any is made. The parts take their theme's place.
         """
         revised = self._rules.split and self._rules.revise_full
         if not revised and self._rules.naming == "once":

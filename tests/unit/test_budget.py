@@ -136,7 +136,7 @@ def test_the_ledger_holds_the_measured_calls_and_the_budget_counts_those_of_the_
 
 
 def test_calls_that_are_made_again_without_a_cache_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each start of a run without a reply cache paid what it had paid before, and the budget began anew."""
+    """Each start of a run without a reply cache paid what it had paid before, and the budget began again."""
     with StubServer() as stub:
         plan = plan_for(stub, tmp_path, ALONE, "use_cache=false", "budget.tokens=1000000")
         with monkeypatch.context() as patch:

@@ -132,7 +132,7 @@ def test_what_a_memory_gives_and_no_file_can_hold_is_named(tmp_path: Path, value
 
 
 def test_only_a_command_that_resumes_says_so(tmp_path: Path) -> None:
-    """Tables, figures and reports are written anew."""
+    """Tables, figures and reports are written again."""
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(RunDirectoryError, match=r"start the same command again$"):
         write_atomic(tmp_path / "file" / "report.html", b"page")

@@ -346,11 +346,11 @@ def test_an_index_of_cells_follows_every_change(changes: list[tuple[str, int]], 
 
 
 def test_a_removal_leaves_the_cells_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Made anew with every removal, an index of a million took seconds for each."""
+    """Made again with every removal, an index of a million took seconds for each."""
     rows = unit_rows(300)
     index = approximate("ivf", rows)
     index.search(rows[0], 3)
-    monkeypatch.setattr(ApproximateCandidates, "_make", lambda *_: pytest.fail("made anew"))
+    monkeypatch.setattr(ApproximateCandidates, "_make", lambda *_: pytest.fail("made again"))
     index.remove(["n0", "n5"])
     index.replace(["n7"], rows[5:6])
     assert index.search(rows[5], 1)[0][0] == "n7" and index.search(rows[0], 1)[0][0] != "n0"

@@ -282,7 +282,7 @@ def test_the_limits_of_facts_and_tokens() -> None:
     both = asked(ingested(retrieve={"k": 1, "scope": "per_speaker"}))
     assert sorted(hit.turn_ids for hit in both.hits) == [("D1:0",), ("D1:1",)]
     system = ingested(retrieve={"k": 1, "scope": "per_speaker"})
-    assert system._by_speaker() is system._by_speaker()  # counted once, anew after the facts changed
+    assert system._by_speaker() is system._by_speaker()  # counted once, again after the facts changed
     system.load_state(ingested(talk=conversation(["alone"]), retrieve={"k": 1, "scope": "per_speaker"}).state())
     assert len(asked(system).hits) == 1
     cut = asked(ingested(context={"max_tokens": 9}))

@@ -1,4 +1,4 @@
-"""A field that a server refuses is chosen anew once, and recorded; what the user set is one error before all else."""
+"""A field that a server refuses is chosen again once, and recorded; what the user set is one error before all else."""
 
 import asyncio
 from collections.abc import Callable, Mapping

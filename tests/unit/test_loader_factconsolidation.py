@@ -71,7 +71,7 @@ def test_what_the_facts_say_about_each_question_of_the_sample() -> None:
 def test_every_overruled_turn_of_a_context_is_named_with_what_holds_in_its_place() -> None:
     single, multi = load().samples
     assert single.updates == multi.updates == (("0", "5"), ("2", "7"), ("6", "8"))
-    cut, _ = load(limit_sessions=2).samples  # facts 0 to 7: of fact 6 nothing is said anew
+    cut, _ = load(limit_sessions=2).samples  # facts 0 to 7: of fact 6 nothing is said again
     assert cut.updates == (("0", "5"), ("2", "7"))
 
 

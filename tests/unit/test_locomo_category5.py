@@ -53,7 +53,7 @@ def test_a_person_overrules_the_readers(tmp_path: Path) -> None:
         (HEADER + "q\tfine\tfine\tgood\t\t\n", r"line 2: code is 'good'; known codes are answerable"),
         (HEADER + "q\tfine\tfine\tfine\tmaybe\t\n", "line 2: person is 'maybe'"),
         (HEADER + "q\tfine\tfine\n", "line 2: 6 columns"),
-        (HEADER + "q\tfine\tfine\tfine\t\t\n" * 2, "line 3: q stands twice"),
+        (HEADER + "q\tfine\tfine\tfine\t\t\n" * 2, "line 3: q occurs twice"),
     ],
 )
 def test_a_broken_file_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:

@@ -439,7 +439,7 @@ def test_neural_scores_name_their_model(run_dir: Path) -> None:
 
 
 def test_metrics_that_a_run_has_no_more_are_named(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Scored anew without a word, a run lost the metrics of models."""
+    """Scored again without a word, a run lost the metrics of models."""
     path = run_dir / "scores_meta.json"
     assert main([str(run_dir)]) == 0
     assert "no longer scored" not in capsys.readouterr().out

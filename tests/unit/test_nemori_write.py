@@ -110,7 +110,7 @@ def test_an_episode_that_goes_on_replaces_the_one_it_continues_and_facts_keep_th
     assert blocks_of(system) == [["D1:3", "D1:4", "D1:5"], ["D1:6"], ["D1:1", "D1:2", "D1:7", "D1:8"]]
     assert list(store.episode_index.ids) == ["e2", "e3", "e4"]
     assert store.episodes["e2"].content == "Ann: cake oven and Ben: cake sugar then Ann: cake flour"
-    # facts of a merged episode stay, with the turns they came from; the merged one is learnt from anew
+    # facts of a merged episode stay, with the turns they came from; the merged one is learnt from again
     assert facts_of(system)["e1"] == ["Ann: cake oven", "Ben: cake sugar"]
     assert facts_of(system)["e2"] == ["Ann: cake oven", "Ben: cake sugar", "Ann: cake flour"]
     turns = {fact_id: store.fact_hit(fact_id, 0.0).turn_ids for fact_id in store.facts}

@@ -160,7 +160,7 @@ def test_repetitions_differ_as_samples_do_and_start_again_with_the_next_step(stu
 def test_a_scope_that_is_said_again_is_the_same_step_and_what_it_leaves_out_stays(
     stub: StubServer, tmp_path: Path
 ) -> None:
-    """Each PUT began anew: the same sample again, in a conversation without a name."""
+    """Each PUT began again: the same sample again, in a conversation without a name."""
 
     async def run() -> tuple[list[tuple[str, str, int]], ProxyScope]:
         async with opened(stub, tmp_path) as world:

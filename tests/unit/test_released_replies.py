@@ -37,7 +37,7 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 ANALYSIS = {"keywords": ["sea", "boat"], "context": "Ann sails", "tags": ["hobby"]}
 EVOLUTION = evolution(
     actions=["strengthen", "update_neighbor"], suggested_connections=[0], tags_to_update=["joined"],
-    new_context_neighborhood=["told anew"], new_tags_neighborhood=[["changed"]],
+    new_context_neighborhood=["told again"], new_tags_neighborhood=[["changed"]],
 )  # fmt: skip
 
 NOTE_READ = (["sea", "boat"], "Ann sails", ["hobby"])
@@ -117,7 +117,7 @@ def test_the_tolerant_reading_stays_the_default() -> None:
 
 Evolved = tuple[list[str], list[str], str, list[str]]
 UNCHANGED: Evolved = ([], ["hobby"], "Ann sails", ["hobby"])
-CHANGED: Evolved = (["u0"], ["joined"], "told anew", ["changed"])
+CHANGED: Evolved = (["u0"], ["joined"], "told again", ["changed"])
 
 
 def evolved(preset: str, reply: str) -> Evolved:

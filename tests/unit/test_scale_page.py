@@ -113,7 +113,7 @@ def test_a_million_turns_stand_in_the_second_table_and_are_no_column_of_the_firs
 
 @pytest.mark.parametrize("change", [{"date": "2026-01-03"}, {"machine": "8 cores"}])
 def test_one_table_is_of_one_day_and_one_machine(change: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match=r"in one table \(.*\); measure its systems anew"):
+    with pytest.raises(ConfigError, match=r"in one table \(.*\); measure its systems again"):
         blocks([ONE, replace(LARGE, **change)])  # type: ignore[arg-type]
 
 

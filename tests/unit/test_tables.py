@@ -496,7 +496,7 @@ def test_a_judges_verdicts_are_averaged_by_category_as_scores_are(
 
 @pytest.mark.usefixtures("unsigned")
 def test_a_judge_with_other_settings_than_its_presets_is_not_compared(tmp_path: Path) -> None:
-    """The column bears the preset's name, whatever was overridden in it."""
+    """The column has the preset's name, whatever was overridden in it."""
     judge = "judge_lenient_gpt4o_mini"
     path = full(
         memory="sage_code", backbone="gpt4o_mini", dataset="locomo", reader="sage", categories=(1, 2),

@@ -172,7 +172,7 @@ def test_fingerprint_of_a_hub_model_holds_the_commit(tmp_path: Path, monkeypatch
 
 
 def _told_by_files(path: Path, changes: Callable[[], VllmEngineConfig]) -> bool:
-    """Whether the fingerprint says that a file, which is written anew, has changed."""
+    """Whether the fingerprint says that a file, which is written again, has changed."""
     before = changes().build().fingerprint()
     path.write_text("other")
     return before != changes().build().fingerprint()

@@ -8,7 +8,7 @@ from memsys.vocabulary import Conversation, Hit, Retrieval, Turn
 
 
 def test_who_speaks_is_looked_up_once() -> None:
-    """Each of a long conversation's units asks: looked up anew, a million turns cost 60 ms a unit."""
+    """Each of a long conversation's units asks: looked up again, a million turns cost 60 ms a unit."""
     said = tuple(Turn(str(number), "s", speaker, "hello") for number, speaker in enumerate(["Ben", "Ann", "", "Ben"]))
     conversation = Conversation("c", said, ("Ann", "Ben"))
     assert conversation.speaking == ("Ben", "Ann", "")

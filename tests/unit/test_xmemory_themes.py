@@ -111,7 +111,7 @@ def test_every_naming_of_the_code_is_noted_where_the_preset_asks_for_all() -> No
     assert themes.namings == [("t0", ("s0",)), ("t1", ("s1",)), ("t2", ("s5",))], "joining a theme asks for no name"
     themes.split_full()
     split = [("t3", ("s1", "s2")), ("t4", ("s3", "s4"))]
-    assert themes.namings[3:] == [("t0", ("s0",)), *split, ("t2", ("s5",))], "each theme is named anew"
+    assert themes.namings[3:] == [("t0", ("s0",)), *split, ("t2", ("s5",))], "each theme is named again"
     once = themes_of(replace(rules, naming="once"), at(0, 120))
     assert once.namings == []
 

@@ -192,7 +192,7 @@ def _replace_packages(embedder: EndpointEmbedder, positions: int) -> None:
         def encode(self, text: str, **named: Any) -> Any:
             import numpy as np
 
-            # Their turns end with the blank before the empty reply; no tokenizer of such a model sees it.
+            # Their turns end with the space before the empty reply; no tokenizer of such a model sees it.
             return np.array(embedder.embed([text.strip()])[0], dtype=np.float32)
 
     class Compressor:

@@ -338,7 +338,7 @@ class Worker(ConversationWorker):
 
 
 def _replace_packages(endpoint: Endpoint, embedding: _Embedding) -> None:
-    """Put what stands for packages, and for two modules of the release, in their places."""
+    """Put replacements of packages, and for two modules of the release, in their places."""
     refusals = types.SimpleNamespace(HTTPError=HTTPError, RequestException=OSError, ConnectionError=OSError)
     parser = types.SimpleNamespace(from_defaults=lambda **given: _Parser())
     made: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ Settings:
     facts: per question.
     raw_messages: how many episodes bring their messages.
 
-xMemory is forked from this code, so that what stands for Chroma is that of its worker. Facts are extracted by one
+xMemory is forked from this code, so that the replacement of Chroma is that of its worker. Facts are extracted by one
 thread, so that each extraction sees all facts before it.
 """
 

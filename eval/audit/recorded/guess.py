@@ -138,7 +138,7 @@ def _place_of_rows(tree: Any, path: Path) -> tuple[str, dict[str, ValuePlace]]:
         return "*[]", {"conversation": _KEY}
     if isinstance(tree, dict) and tree and all(isinstance(one, dict) for one in tree.values()):
         return "*", {"question_id": _KEY}
-    raise DataError(f"{path}: is not a list of rows; say with --shape where the rows and their values stand")
+    raise DataError(f"{path}: is not a list of rows; say with --shape where the rows and their values are")
 
 
 def _is_rows(node: Any) -> bool:

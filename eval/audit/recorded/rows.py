@@ -57,7 +57,7 @@ def read_rows(files: Sequence[Path], shape: Shape, cutoff: str | None = None) ->
 
     Args:
         files: part files in their order.
-        shape: where things stand.
+        shape: places of values.
         cutoff: which cut-off to take, for files that hold several.
 
     Raises:
@@ -228,7 +228,7 @@ class _Taker:
     Attributes:
         node: the row as parsed.
         where: file and number of the row, for messages.
-        context: what stands outside of it, ``@file`` and ``@1``, and ``@value``, the row itself.
+        context: what is outside of it, ``@file`` and ``@1``, and ``@value``, the row itself.
         around: the objects that the row lies in, the nearest first.
         cutoff: the chosen one.
         table: a table has no null, so that its blank cells hold no value, unless the place's ``values`` name them.

@@ -118,7 +118,7 @@ def make_shape(name: str, settings: Any, where: str) -> Shape:
     if unknown:
         raise ConfigError(f"{where}.{unknown[0][:_LONGEST_NAME]} is unknown; choose from {', '.join(sorted(known))}")
     if "prediction" not in settings:
-        raise ConfigError(f"{where}.prediction is missing: it says where the answers stand")
+        raise ConfigError(f"{where}.prediction is missing: it says where the answers are")
     if "question" not in settings and "question_id" not in settings:
         raise ConfigError(f"{where}: question or question_id is missing: one of them says what was answered")
     made: dict[str, Any] = {

@@ -45,7 +45,7 @@ class StandingsRow:
 
 @dataclass(frozen=True, slots=True)
 class RankedField:
-    """Who is compared: rows of each system by question id, whether it is ranked, and questions of each category.
+    """Compared systems: rows of each by question id, whether it is ranked, and questions of each category.
 
     The questions are those of the published set, for means that weigh by them.
     """

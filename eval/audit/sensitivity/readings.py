@@ -67,7 +67,7 @@ class Holdings:
         kinds: of the questions.
         weights: means that differ from each other.
         judges: column of each judge -> its name and how it did on answers whose grade is known.
-        faulty: column of each judge whose verdicts tell nothing -> why.
+        faulty: column of each judge whose verdicts are uninformative -> why.
     """
 
     metrics: frozenset[str]

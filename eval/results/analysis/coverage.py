@@ -70,7 +70,7 @@ def simulate(correlation: float, simulations: int = SIMULATIONS, resamples: int 
 
 
 def _draw(rng: np.random.Generator, correlation: float) -> Floats:
-    """Right or wrong by question; a conversation's share follows a beta distribution with the wanted correlation."""
+    """Draw right or wrong by question; conversations' shares are beta-distributed with the wanted correlation."""
     strength = 1 / correlation - 1
     shares = rng.beta(CENTRE * strength, (1 - CENTRE) * strength, len(SIZES))
     return (rng.random(sum(SIZES)) < np.repeat(shares, SIZES)).astype(np.float64)

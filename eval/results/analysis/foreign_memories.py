@@ -42,7 +42,7 @@ COLUMNS = {
 
 
 def distinct_precision(ranking: Ranking) -> float:
-    """Distinct gold that was found over ten, another reading of precision than equation 14's memories with gold."""
+    """Return the distinct gold found over ten, another definition of precision than equation 14's."""
     return sum(rank is not None for rank in ranking.gold_ranks) / DEPTH
 
 

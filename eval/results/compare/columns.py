@@ -100,7 +100,7 @@ def columns() -> tuple[ComparisonColumn, ...]:
 
 
 def judge_columns(runs: Sequence[StoredRun]) -> dict[ComparisonColumn, JudgeGroup]:
-    """A column per judge, settings and model that graded any of the runs, and BEAM's score, where there is one."""
+    """Return a column per judge, settings and model that graded any of the runs, and those of BEAM's score."""
     groups = judge_groups(runs)
     repeated = set(unlike_judges(runs))
     names = ["judge"] if len(groups) == 1 else [f"judge {number}" for number in range(1, len(groups) + 1)]

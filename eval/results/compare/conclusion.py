@@ -40,7 +40,7 @@ class _Lead:
         return self.in_column(self.pair.column)
 
     def in_column(self, column: str) -> str:
-        """Return who leads whom by how much; two that no shown digit tells apart are level."""
+        """Return who leads whom by how much; two whose shown digits are equal are level."""
         points = f"{self.points:.1f}"
         if not float(points):
             return f"{self.leader} and {self.other} are level ({points} points {column} apart)"
@@ -176,7 +176,7 @@ def _difference(pair: Pair) -> float:
 
 
 def _lead_of(pair: Pair, first: str = "") -> _Lead:
-    """Who leads whom on the questions of the pair; the order of the rows is that of all questions of each system.
+    """Return who leads whom on the questions of the pair, whatever the order over all questions.
 
     Of two that are level, ``first`` is named first.
     """
@@ -276,7 +276,7 @@ def _under_one_alone(tested: Mapping[str, Pair], answerable: Mapping[str, Pair],
 
 
 def _corrected(pair: Pair) -> str:
-    """``p = 0.012 after Holm's correction``, with the error of drawing where other draws could decide otherwise."""
+    """Return ``p = 0.012 after Holm's correction``, with the standard error of drawing where it could decide."""
     adjusted, error = pair.adjusted or 0.0, pair.adjusted_error
     near = abs(adjusted - ALPHA) <= _CLOSE * error
     drawn = f" ± {error:.4f} by drawing, which could decide otherwise," if error and near else ""

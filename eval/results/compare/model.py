@@ -49,7 +49,7 @@ _BY_SESSION = (
 
 
 def _may_embed(run: StoredRun) -> bool:
-    """Whether a run's memory may embed texts, as the run says, else by its settings: references and BM25 do not."""
+    """Return whether a run's memory may embed texts, by its record, else by its settings."""
     said = run.record.get("embeds")
     if said is not None:
         return bool(said)
@@ -108,7 +108,7 @@ class Report:
         ]
 
     def _unlike_questions(self) -> list[str]:
-        """That means are over different questions of one data set; a test is over those that both systems answered."""
+        """Return the note that means are over different questions, while tests use the common ones."""
         asked: dict[tuple[str, str], dict[frozenset[str], list[str]]] = {}
         for row in self.rows:
             questions = frozenset(score.question_id for score in row.run.rows)
@@ -150,7 +150,7 @@ class Report:
         return (*self.lead_columns, *columns(), *self.judges)
 
     def _scored_on_fewer(self) -> str:
-        """``F1 answerable: 152; E-F1, R@10: 197``: the columns whose means are over fewer questions than were asked."""
+        """Return the columns with means over fewer questions than asked, as ``F1 answerable: 152; E-F1, R@10: 197``."""
         found: dict[str, list[str]] = {}
         for column in self.columns:
             known = [(row.estimates[column.name].questions, row) for row in self.rows if column.name in row.estimates]

@@ -96,7 +96,7 @@ def _which(run: StoredRun) -> tuple[str, object]:
 
 
 def _readable(run_dirs: Sequence[Path]) -> dict[Path, StoredRun]:
-    """Runs that can be shown; one that was met before (its summary, or its folder by another path) counts once."""
+    """Return the runs that can be shown, each once, also where its summary or another path was named."""
     runs: dict[Path, StoredRun] = {}
     places: dict[tuple[str, object], Path] = {}
     reasons = []

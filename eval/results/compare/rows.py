@@ -97,7 +97,7 @@ def lead_metric(runs: Sequence[StoredRun], protocol: Protocol) -> tuple[str, str
 
 
 def answer_metric(protocol: Protocol) -> tuple[str, str]:
-    """Column and metric of answers: F1, or the protocol's primary metric where it has a column and F1 has none."""
+    """Return column and metric of answers: F1, else the protocol's primary metric where it has a column."""
     named = {metric: column for column, metric in protocol.columns.items()}
     if "F1" not in protocol.columns and protocol.primary in named:
         return named[protocol.primary], protocol.primary
@@ -105,7 +105,7 @@ def answer_metric(protocol: Protocol) -> tuple[str, str]:
 
 
 def recall_metric(runs: Sequence[StoredRun]) -> tuple[str, str]:
-    """Column and metric of evidence recall: by turn, or by session where the evidence is named by session alone."""
+    """Return column and metric of evidence recall: by turn, or by session where evidence names sessions alone."""
     if not _scored(runs, _RECALL) and _scored(runs, _SESSION_RECALL):
         return BY_SESSION[_SESSION_RECALL], _SESSION_RECALL
     return "R@10", _RECALL
@@ -167,7 +167,7 @@ def labels(runs: Sequence[StoredRun], seeds: Sequence[Sequence[int]] = ()) -> li
 
 
 def distinct_names(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]:
-    """Add what is needed to names that stand more than once: words that tell them apart, the run's hash at last."""
+    """Add what is needed to names that occur more than once: words that distinguish them, the run's hash at last."""
     parts: tuple[Callable[[StoredRun], str], ...] = (
         lambda run: f"{len(run.rows)} questions",
         lambda run: run.dataset,
@@ -192,7 +192,7 @@ def distinct_names(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]
 def estimate(
     run: StoredRun, metric: str, averaging: Averaging, category: int | None = None
 ) -> ComparisonEstimate | None:
-    """Mean of a score with its interval, in the metric's unit (shares: percent); ``None`` where nothing was scored."""
+    """Return a score's mean with its interval, in the metric's unit (shares: percent); ``None`` if unscored."""
     value = mean_value(run.rows, metric, category, averaging)
     if value is None:
         return None
@@ -253,13 +253,13 @@ def _estimates(
 
 
 def graded_columns(system: Repeats, judges: Mapping[ComparisonColumn, JudgeGroup]) -> dict[str, str]:
-    """Columns of the judges that graded all runs of a system, with their metrics: a mean over seeds is of one judge."""
+    """Return the columns and metrics of the judges that graded all runs of a system."""
     own = {run.run_id for run in system.runs}
     return {column.name: group.metric for column, group in judges.items() if own <= group.runs}
 
 
 def _audited(run: StoredRun, protocol: Protocol) -> dict[str, ComparisonEstimate | None]:
-    """The lead figures without the questions that the loader marked as doubtful; nothing where it marked none."""
+    """Return the lead figures without the questions marked as doubtful; nothing where none is marked."""
     wanted = {"R@10 audited": ("recall@10", DOUBTFUL_EVIDENCE)}
     if not run.retrieval_only:
         wanted["F1 audited"] = (f1_metric(protocol), DOUBTFUL_ANSWER)
@@ -285,7 +285,7 @@ def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, ComparisonEstimate]:
 
 
 def _unanswered(runs: Sequence[StoredRun]) -> dict[str, ComparisonEstimate]:
-    """Questions without a whole answer, of several seeds on average; nothing where every question has one."""
+    """Return the mean number, over seeds, of questions without a whole answer; nothing where there are none."""
     counts = [unanswered_count(run.summary) for run in runs]
     return {"unanswered": ComparisonEstimate(sum(counts) / len(counts))} if any(counts) else {}
 

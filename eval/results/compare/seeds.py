@@ -30,7 +30,7 @@ class Repeats:
         return tuple(seed_of(run) for run in self.runs)
 
     def spread(self, figure: Callable[[StoredRun], float | None]) -> float | None:
-        """Standard deviation (n - 1) of a figure over the seeds; ``None`` with one seed, or where one has none."""
+        """Return the standard deviation (n - 1) over seeds; ``None`` with one seed, or where one has no value."""
         values = [value for run in self.runs if (value := figure(run)) is not None]
         return stdev(values) if len(values) == len(self.runs) > 1 else None
 
@@ -78,8 +78,8 @@ def _repeats(group: Sequence[StoredRun], run: StoredRun) -> bool:
 def _key(run: StoredRun) -> tuple[object, ...]:
     config = run.record["config"]
     questions = frozenset(row.question_id for row in run.rows)
-    wording = run.prompts, tuple(sorted(answer_prompts(run.record).items()))  # a reworded text is in no setting
-    asked = run.data_sha256, questions, wording
+    prompts = run.prompts, tuple(sorted(answer_prompts(run.record).items()))  # a reworded text is in no setting
+    asked = run.data_sha256, questions, prompts
     return run.settings_hash(), run.memory, run.record["mode"], config.get("timing"), run.gpus, asked
 
 

@@ -57,7 +57,7 @@ def show(report: Report) -> None:
 
 
 def short_names(report: Report) -> list[str]:
-    """Names that fit a terminal: the labels, and a number with the memory's name for a label that is too long."""
+    """Return names that fit a terminal: the labels, or a number with the memory's name for a long label."""
     return [
         row.label if len(row.label) <= _LONGEST else f"{number} {row.run.memory}"[:_LONGEST]
         for number, row in enumerate(report.rows, start=1)

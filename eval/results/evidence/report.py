@@ -29,7 +29,7 @@ DEFINITIONS = (
     "over these questions; a system's first line leaves out the kinds of questions that its protocol does not count",
     "evidence is matched by lineage: an entry of the memory names the turns it came from, through every rewriting and "
     "merging (a note of A-Mem or CLAG those of its content alone, not the turn behind a new context or new tags); that "
-    "its wording still holds what the turn said is not checked, so entries of many turns count for much. Turns per "
+    "its text still holds what the turn said is not checked, so entries of many turns count for much. Turns per "
     "entry, and distinct turns that the memories in one context came from, say how coarse it is",
     "stored: share of the gold turns that some entry came from; R@5, R@10: that one of the first 5 or 10 retrieved "
     "memories came from; in context: that one of the retrieved memories whose text is in the answer prompt came from. "
@@ -160,7 +160,7 @@ def _cells(label: str, funnel: EvidenceFunnel) -> list[Cell]:
 
 
 def _reach_cells(funnel: EvidenceFunnel) -> list[str]:
-    """Scores by reach; where it is not known what was stored, all that is not in the context is in one cell."""
+    """Return the scores by reach; where the store is unknown, all not in the context share one cell."""
     reached = funnel.reached
     if not reached:
         return [DASH] * len(_REACH_HEADINGS)

@@ -75,14 +75,14 @@ def stored_sizes(run: StoredRun, rate: float | None) -> StoredSizes | None:
 
 
 def _context_turns(run: StoredRun, found: Mapping[str, Any]) -> float | None:
-    """Distinct turns in a context; older versions counted those of all hits, also of those that are not in it."""
+    """Return the distinct turns in a context; older versions counted those of all hits."""
     counted = any(SHOWN_RECALL in row.metrics for row in run.rows) or shows_all_hits(run)
     known = counted and not _written_anew(run) and (found["hits_naming_turns"] or not found["hits"])
     return found["context_turns"] if known else None
 
 
 def _written_anew(run: StoredRun) -> bool:
-    """Whether contexts were written from what was retrieved, and hold none of it; see :mod:`eval.scoring.shown`."""
+    """Return whether contexts are rewritten from hits and contain none; see :mod:`eval.scoring.shown`."""
     return any(row.metrics.get(SHOWN_CHARS, 0.0) is None and row.metrics.get("hit_chars") for row in run.rows)
 
 
@@ -93,7 +93,7 @@ def _known_of_all(kinds: Iterable[Mapping[str, int]], name: str) -> int | None:
 
 
 def characters_per_token(rows: Iterable[ScoreRow]) -> float | None:
-    """Characters per token of some contexts, by the backbone's tokenizer; ``None`` where nothing was counted."""
+    """Return the characters per token of contexts, by the backbone's tokenizer; ``None`` where none were counted."""
     sizes = [(row.metrics.get("context_chars"), row.metrics.get("context_tokens")) for row in rows]
     known = [(chars, tokens) for chars, tokens in sizes if chars is not None and tokens is not None]
     tokens = fsum(tokens for _, tokens in known)

@@ -99,7 +99,7 @@ def has_gold(row: ScoreRow) -> bool:
 
 
 def reach_of(row: ScoreRow, *, all_hits: bool = True) -> Reach | None:
-    """How far a question's evidence came; ``None`` where its context is not known. See :func:`shown_share_of`."""
+    """Return the stage that evidence reached; ``None`` where the context is unknown. See :func:`shown_share_of`."""
     shown, stored = shown_share_of(row, all_hits=all_hits), stored_share_of(row)
     if shown is None:
         return None
@@ -109,13 +109,13 @@ def reach_of(row: ScoreRow, *, all_hits: bool = True) -> Reach | None:
 
 
 def names_turns(run: StoredRun) -> bool:
-    """Whether some retrieved memory names the turns it came from; of runs that did not count it, that is assumed."""
+    """Return whether some retrieved memory names its turns; assumed for runs that did not count it."""
     found = run.summary.get("storage") or {}
     return not found.get("hits") or bool(found.get("hits_naming_turns"))
 
 
 def evidence_funnels(run: StoredRun) -> list[EvidenceFunnel]:
-    """The funnel over all questions that the run's protocol counts, then over each category; empty without gold."""
+    """Return the funnel over all questions that the protocol counts, then by category; empty without gold."""
     protocol = run_protocol(run)
     gold = [row for row in run.rows if has_gold(row)] if names_turns(run) else []
     counted = [row for row in gold if protocol.counts(row.kind)]

@@ -21,7 +21,7 @@ LEGEND = (
     "n: questions whose newest facts overrule others; all columns but the last are over these",
     "newest stored, retrieved, in context: share of these questions of which every newest fact is the origin of some "
     "entry, of the first ten hits, of the hits in the context, where what a limit kept out does not count; by lineage, "
-    "so that an entry that merged old and new counts, whatever its wording kept",
+    "so that an entry that merged old and new counts, whatever its text kept",
     "staleness: share of the first ten hits that came from an overruled fact, whatever it is about, and not from the "
     "one that holds in its place; of the question: share that came from a fact that the question's newest facts "
     "overrule and from none of these; an entry that was made from a batch of facts came from each of them, so that "

@@ -47,7 +47,7 @@ class ExplainedQuestion:
 def worst(
     rows: Sequence[ScoreRow], metric: str, category: int | None, protocol: Protocol, count: int
 ) -> list[tuple[ScoreRow, float]]:
-    """Questions of a cell with the lowest scores (the highest where lower is better), in the run's order among equals.
+    """Return the questions of a cell with the worst scores, in the run's order among equals.
 
     A size, which is neither good nor bad, has none.
     """

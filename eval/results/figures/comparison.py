@@ -1,6 +1,7 @@
 """The plot of a comparison: values by group, overall values and cost of several systems."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
 MOST_BESIDE = 8
 
 
-def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> Path:
+def plot_comparison(series: Sequence[Series], labels: Wording, out: Path) -> Path:
     """Draw values by group, overall values and cost, and write ``<out>.svg``.
 
     Up to :data:`MOST_BESIDE` systems are shown next to each other in each group; of more, each has a row.
 
     Args:
         series: one per system.
-        wording: texts.
+        labels: texts.
         out: path without suffix.
 
     Returns:
@@ -48,19 +49,20 @@ def plot_comparison(series: Sequence[Series], wording: Wording, out: Path) -> Pa
     with plt.rc_context(STYLE):
         groups = list(dict.fromkeys(group for one in series for group in one.groups))
         costly = any(one.overall is not None and one.cost is not None for one in series)
-        beside = len(series) <= MOST_BESIDE
-        figure = _draw_beside(series, groups, wording, costly=costly) if beside else draw_rows(series, groups, wording)
-        said = wording.remark if costly else f"{wording.remark} There is no cost recorded."
+        side_by_side = len(series) <= MOST_BESIDE
+        draw = partial(_draw_side_by_side, costly=costly) if side_by_side else draw_rows
+        figure = draw(series, groups, labels)
+        said = labels.remark if costly else f"{labels.remark} There is no cost recorded."
         remark = "\n".join(fill(line, round(13 * figure.get_figwidth())) for line in said.split("\n"))
         figure.supxlabel(remark, fontsize=7.5, color=GREY, x=0.01, ha="left")
-        if costly and beside:
+        if costly and side_by_side:
             _label_costs(figure, figure.axes[1], series)
         path = write_figure(figure, out)
         plt.close(figure)
     return path
 
 
-def _draw_beside(series: Sequence[Series], groups: Sequence[str], wording: Wording, *, costly: bool) -> "Figure":
+def _draw_side_by_side(series: Sequence[Series], groups: Sequence[str], labels: Wording, *, costly: bool) -> "Figure":
     """Draw a few systems side by side in every group, and their cost in a panel of its own."""
     plt = load_pyplot()
     width = max(4.2, 1.0 + 0.16 * len(groups) * (len(series) + 2))
@@ -73,14 +75,14 @@ def _draw_beside(series: Sequence[Series], groups: Sequence[str], wording: Wordi
         layout="constrained",
         squeeze=False,
     )
-    _draw_groups(grid[0][0], series, groups, wording)
+    _draw_groups(grid[0][0], series, groups, labels)
     if costly:
-        _draw_cost(grid[0][1], series, wording)
+        _draw_cost(grid[0][1], series, labels)
     _legend(figure, grid[0][0], len(series))
     return figure
 
 
-def _draw_groups(axes: "Axes", series: Sequence[Series], groups: Sequence[str], wording: Wording) -> None:
+def _draw_groups(axes: "Axes", series: Sequence[Series], groups: Sequence[str], labels: Wording) -> None:
     step = min(0.16, 0.8 / max(1, len(series)))
     for number, one in enumerate(series):
         offset = (number - (len(series) - 1) / 2) * step
@@ -92,14 +94,14 @@ def _draw_groups(axes: "Axes", series: Sequence[Series], groups: Sequence[str], 
     axes.set_xticks(range(len(groups)), groups)
     axes.set_xlim(-0.5, max(1, len(groups)) - 0.5)  # without groups, matplotlib warns of equal limits
     axes.set_ylim(bottom=0)
-    axes.set_ylabel(f"{wording.metric} (%)")
-    axes.set_title(f"{wording.metric} by question category", loc="left")
+    axes.set_ylabel(f"{labels.metric} (%)")
+    axes.set_title(f"{labels.metric} by question category", loc="left")
 
 
-def _draw_cost(axes: "Axes", series: Sequence[Series], wording: Wording) -> None:
-    axes.set_title(f"{wording.metric} against cost", loc="left")
-    axes.set_xlabel(wording.cost)
-    axes.set_ylabel(f"{wording.metric} over all counted questions (%)")
+def _draw_cost(axes: "Axes", series: Sequence[Series], labels: Wording) -> None:
+    axes.set_title(f"{labels.metric} against cost", loc="left")
+    axes.set_xlabel(labels.cost)
+    axes.set_ylabel(f"{labels.metric} over all counted questions (%)")
     costs = []
     for number, one in enumerate(series):
         if one.overall is not None and one.cost is not None:

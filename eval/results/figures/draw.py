@@ -130,22 +130,22 @@ def _label(axes: "Axes", panel: Panel) -> None:
         ]
         label_points(axes, named)
         return
-    ends = [_end(curve, panel, _beside(panel, curve)) for curve in curves]
+    ends = [_end(curve, panel, _offset(panel, curve)) for curve in curves]
     right = axes.get_xlim()[1]
     label_ends(axes, ends + [(level.label, right, level.value, _colour(level.colour)) for level in panel.levels])
 
 
-def _beside(panel: Panel, curve: Curve) -> float:
+def _offset(panel: Panel, curve: Curve) -> float:
     """Return the offset of a curve's marks, so that systems do not cover each other."""
     step = min(0.12, 0.7 / len(panel.curves))
     return (panel.curves.index(curve) - (len(panel.curves) - 1) / 2) * step
 
 
-def _end(curve: Curve, panel: Panel, beside: float) -> Label:
+def _end(curve: Curve, panel: Panel, offset: float) -> Label:
     """Return the last point of a curve with its name."""
     if panel.places:
         place = [place for place in panel.places if place in curve.values][-1]
-        x, y = panel.places.index(place) + beside, curve.values[place].value
+        x, y = panel.places.index(place) + offset, curve.values[place].value
     else:
         last = max(curve.values, key=float)
         x, y = float(last), curve.values[last].value
@@ -211,8 +211,8 @@ def _lines(axes: "Axes", panel: Panel) -> None:
 def _points(axes: "Axes", panel: Panel) -> None:
     for curve in panel.curves:
         if panel.places:
-            beside = _beside(panel, curve)
-            found = [(i + beside, curve.values[place]) for i, place in enumerate(panel.places) if place in curve.values]
+            offset = _offset(panel, curve)
+            found = [(i + offset, curve.values[place]) for i, place in enumerate(panel.places) if place in curve.values]
         else:
             found = sorted(((float(x), point) for x, point in curve.values.items()), key=lambda item: item[0])
         line = "-" if curve.origin == "computed" else "none"

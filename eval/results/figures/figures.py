@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from eval.scoring.inference import Interval
 
-#: Okabe and Ito (2008): told apart with every common kind of colour blindness. Black and yellow are left out.
+#: Okabe and Ito (2008): distinguishable with every common kind of colour blindness. Black and yellow are left out.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
@@ -58,7 +58,7 @@ def point_of(value: float, interval: "Interval | None") -> Point:
 
 
 def marked(label: str, points: Iterable[Point]) -> str:
-    """A label with the mark of intervals that resample the questions of one conversation, where one of them does."""
+    """Return a label, marked where an interval resamples the questions of one conversation."""
     return f"{label} {BY_QUESTION}" if any(point.by_question for point in points) else label
 
 

@@ -61,7 +61,7 @@ def _values(places: Sequence[str], values: Sequence[float | None]) -> Mapping[Pl
 
 
 def _titles(systems: Sequence[SystemQuality]) -> list[str]:
-    """Names of the memories where they tell the runs apart; else numbered labels, cut to the width of a panel."""
+    """Return the memories' names where they are unique, else numbered labels, cut to a panel's width."""
     memories = [one.run.memory for one in systems]
     if len(set(memories)) == len(memories):
         return memories

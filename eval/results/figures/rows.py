@@ -26,22 +26,22 @@ _NAME = 36
 _PANEL, _LINE, _AROUND = 1.75, 0.15, 1.5
 
 
-def draw_rows(series: Sequence[Series], groups: Sequence[str], wording: Wording) -> "Figure":
+def draw_rows(series: Sequence[Series], groups: Sequence[str], labels: Wording) -> "Figure":
     """Draw the value over all questions, those by group, and the cost, one row per system in the order given.
 
     Args:
         series: one per system.
         groups: names of the panels.
-        wording: texts.
+        labels: texts.
     """
     plt = load_pyplot()
     names = [wrap(label_of(one), _NAME) or [""] for one in series]
     lines = max(map(len, names)) + 0.6
     costs = [one.cost for one in series if one.cost is not None]
-    panels = [(f"{wording.metric} (%)", [one.overall for one in series])]
+    panels = [(f"{labels.metric} (%)", [one.overall for one in series])]
     panels += [(group, [one.groups.get(group) for one in series]) for group in groups]
     if costs:
-        panels.append((wording.cost, [_cost(one) for one in series]))
+        panels.append((labels.cost, [_cost(one) for one in series]))
     figure: Figure
     figure, grid = plt.subplots(
         1,

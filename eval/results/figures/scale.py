@@ -207,7 +207,7 @@ def _the_one(values: Sequence[str], what: str) -> str:
     found = sorted(set(values))
     if len(found) > 1:
         raise ConfigError(
-            f"{SYSTEMS.name} has more than one {what} in one table ({', '.join(found)}); measure its systems anew"
+            f"{SYSTEMS.name} has more than one {what} in one table ({', '.join(found)}); measure its systems again"
         )
     return found[0]
 

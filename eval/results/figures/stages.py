@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _SIZE = 8
 #: Of the bars of a stage together, where stages are one apart.
 _HEIGHT = 0.72
-#: Hatches of the curves, so that they can be told apart without colour.
+#: Hatches of the curves, so that they differ without colour.
 _HATCHES = ("", "///")
 #: Stands in the place of a bar.
 UNKNOWN = "–"

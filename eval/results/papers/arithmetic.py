@@ -107,7 +107,7 @@ def plain_mean(number: PrintedNumber, parts: Sequence[PrintedNumber], rule: str)
 
 
 def repetitions(numbers: Sequence[PrintedNumber]) -> list[Recomputed]:
-    """Cells that a paper prints in two tables with different values; the later is compared with the earlier."""
+    """Return the cells that a paper prints in two tables with different values."""
     cells: dict[tuple[object, ...], list[PrintedNumber]] = {}
     for number in numbers:
         if number.table != TEXT and number.metric not in NOT_REPEATED:

@@ -79,7 +79,7 @@ class MethodCount:
 
 
 def method_counts(memory: Mapping[str, Any]) -> tuple[MethodCount, ...]:
-    """Counts that a run's system names, those of a gate's host behind the gate's; none for a system without a file.
+    """Return the counts that a run's system states, a gate's host's behind the gate's; none without a file.
 
     Args:
         memory: the resolved memory config of a run.

@@ -111,7 +111,7 @@ class TableBuilder:
         return TableBlock(self._block_label(place, grid), place.backbone, place.dataset, place in grid.places, shown)
 
     def _further_keys(self, place: _BlockPlace, grid: _Grid) -> list[RowKey]:
-        """Rows of systems and variants that the paper's block does not have; of floors and ceilings in any case."""
+        """Return the rows that the paper's block does not have: systems, variants, and all floors and ceilings."""
         order = [*self._paper.further, *self._paper.systems]
 
         def rank(key: RowKey) -> tuple[int, str, str]:
@@ -128,7 +128,7 @@ class TableBuilder:
     def _standing(self, key: RowKey, place: _BlockPlace, grid: _Grid) -> RowKey:
         """Return the runs that are in a printed row: those with the authors' prompts, unless ours cover more questions.
 
-        They alone repeat what was printed; the wording moves a score by more than most systems differ.
+        They alone repeat what was printed; prompts change a score by more than most systems differ.
         """
         theirs = replace(key, variant=AUTHORS)
         shown = {column.dataset or place.dataset for column in grid.columns}

@@ -82,7 +82,7 @@ Candidates = Mapping[RowKey, Mapping[str, Sequence[StoredRun]]]
 
 
 def in_printed_row(run: StoredRun, spec: PaperSpec) -> StoredRun:
-    """Recorded answers under the names of the row that they gave; the run itself where they gave none of this paper."""
+    """Return recorded answers under the names of their printed row; the run itself if it has none here."""
     row = run.recorded_row
     if row.get("paper") != spec.paper:
         return run
@@ -130,7 +130,7 @@ def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec
 
     Never the one with the highest score. Runs that differ from it in the seed alone enter with it, and so do all
     repetitions that were recorded of one row, which name no seed; a row of
-    former wordings may hold several, whose answers are not averaged.
+    former prompts may hold several, whose answers are not averaged.
 
     Args:
         runs: candidates of the cell's row on the data set.
@@ -166,7 +166,7 @@ def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec
 
 
 def _repeats(run: StoredRun, best: StoredRun) -> bool:
-    """Whether a run differs from the chosen one of its row in the seed alone; a reworded prompt is in no setting."""
+    """Return whether a run differs from the chosen one of its row in the seed alone."""
     if run.recorded_row:
         return run.recorded_row == best.recorded_row and len(run.rows) == len(best.rows)
     same_wording = answer_prompts(run.record) == answer_prompts(best.record)

@@ -96,7 +96,7 @@ def differing_parts(*runs: StoredRun) -> tuple[str, ...]:
 
 
 def unlike_settings(runs: Sequence[StoredRun]) -> str:
-    """What to say of runs that are ranked together and differ in more than their memory; empty where they do not.
+    """Return the note on ranked runs that differ in more than their memory; empty where none do.
 
     Seeds are not named: runs of several are averaged where they can be.
     """

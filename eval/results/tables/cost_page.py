@@ -144,7 +144,7 @@ def _per(value: float | None, units: float | None) -> float | None:
 
 
 def _settings(run: StoredRun, full_form: str) -> str:
-    """In what a run differs from the full form of its method, whose prompts it was asked with, and its window."""
+    """Return a run's deviations from the full form of its method, its prompt set, and its window."""
     if _target(run.memory) != _target(full_form):
         full_form = run.memory  # the package itself has settings of its own
     changed = {key: value for key, value in changed_settings(run.record, full_form).items() if key != "window"}

@@ -38,7 +38,7 @@ class CostWork:
 
 @dataclass(frozen=True, slots=True)
 class CostSource:
-    """Who printed a cost; ``commit``: of the file, where it is known."""
+    """Source of a printed cost; ``commit``: of the file, where it is known."""
 
     title: str
     url: str
@@ -59,7 +59,7 @@ class PrintedCost:
         calls: of construction.
         write_ktokens: of construction.
         read_ktokens: of the answers.
-        total_ktokens: of both, where they are not told apart.
+        total_ktokens: of both, where they are not given separately.
         write_s: of construction.
         read_s: of the answers.
         why: the reason where there is no method.
@@ -195,7 +195,7 @@ def construction_totals(summary: Mapping[str, Any]) -> list[Mapping[str, int]]:
 
 
 def write_tokens_per_turn(summary: Mapping[str, Any]) -> float | None:
-    """Prompt and completion tokens of building a memory, per turn written; ``None`` where no turns were counted.
+    """Return prompt and completion tokens of building a memory per turn; ``None`` where no turns were counted.
 
     Further attempts after malformed replies, and replies from the cache, are included.
     """

@@ -33,7 +33,7 @@ def repeats_exactly(run: StoredRun, metric: str) -> str:
 
 
 def search_reading(run: StoredRun, metric: str) -> str:
-    """What is searched by and what of a turn is indexed, where a memory that only retrieves was measured by it."""
+    """Return the query and the indexed part of a turn of a memory that only retrieves."""
     memory = run.record["config"].get("memory") or {}
     if not is_retrieval(metric) or "query" not in memory or "date_in_index" not in memory:
         return ""

@@ -13,13 +13,13 @@ _NAMED = 4
 #: Characters of a group's name in files; disks take 255 bytes.
 _LONGEST_KEY = 120
 
-#: Data set, backbone, wording and questions of a group; reader and checksum of the data tell further ones apart.
+#: Data set, backbone, prompts and questions of a group; reader and checksum of the data distinguish further ones.
 _Shared = tuple[str, str, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class ComparableRuns:
-    """Runs of one data set, backbone, reader and wording that were asked the same questions.
+    """Runs of one data set, backbone, reader and prompt set that were asked the same questions.
 
     Attributes:
         dataset: name of the data set config.
@@ -73,11 +73,11 @@ class ComparableRuns:
 
     def title(self, before_backbone: str = "") -> str:
         """Return the group for people, with a word that says what the second part is."""
-        parts = (self.dataset, f"{before_backbone}{self.backbone}", self.wording, f"{len(self.asked)} questions")
+        parts = (self.dataset, f"{before_backbone}{self.backbone}", self.prompt_set, f"{len(self.asked)} questions")
         return ", ".join(filter(None, parts)) + self.which
 
     @property
-    def wording(self) -> str:
+    def prompt_set(self) -> str:
         """Whose or which prompts, and the reader where there are several."""
         return ", ".join(filter(None, (self.prompts, self.reader and f"reader {self.reader}")))
 
@@ -111,7 +111,7 @@ def comparable_runs(
 
 
 def _distinct(groups: list[ComparableRuns]) -> list[ComparableRuns]:
-    """Say of groups that only their questions tell apart which these are."""
+    """Name the questions of groups that differ in their questions alone."""
     equal = Counter(group.short_key for group in groups)
     about = Counter((group.short_key, group.conversations) for group in groups)
     return [

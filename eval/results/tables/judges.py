@@ -18,7 +18,7 @@ class JudgeGroup:
         metric: name of its scores, ``judge_<judge>_<backbone>``.
         text: judge, backbone, and how it did on answers whose grade is known.
         runs: ids of the runs.
-        fault: why its verdicts tell nothing; empty for a judge that beats one verdict for all.
+        fault: why its verdicts are uninformative; empty for a judge that beats one verdict for all.
         order: what is known of how it tells events apart, where it aligned orders itself.
     """
 
@@ -29,7 +29,7 @@ class JudgeGroup:
     order: JudgeStanding | None = None
 
     def of(self, column: str) -> "JudgeGroup":
-        """The group as another of its columns has it: what rests on pairs of events may tell nothing in two ways."""
+        """Return the group with another of its columns."""
         if self.order is None or not rests_on_pairs(column):
             return replace(self, metric=column)
         faults = "; ".join(fault for fault in (self.fault, self.order.fault) if fault)
@@ -37,7 +37,7 @@ class JudgeGroup:
 
 
 def judge_groups(runs: Sequence[StoredRun]) -> list[JudgeGroup]:
-    """Judges of some runs, by name. A name stands twice where its settings or its model differ between runs."""
+    """Return the judges of some runs by name; a name occurs twice where its settings or model differ."""
     members: dict[tuple[str, str], set[str]] = {}
     standings: dict[tuple[str, str], JudgeStanding] = {}
     orders: dict[tuple[str, str], dict[str, JudgeStanding]] = {}
@@ -112,7 +112,7 @@ def _without(run: StoredRun, columns: Collection[str], orders: Collection[str]) 
 
 
 def judge_faults(runs: Sequence[StoredRun]) -> dict[str, str]:
-    """Name of each judge's scores -> why they tell nothing; judges that beat one verdict for all are absent."""
+    """Name of each judge's scores -> why they are uninformative; judges that beat one verdict for all are absent."""
     held = {name for run in runs for row in run.rows for name in row.metrics}
     found: dict[str, str] = {}
     for group in judge_groups(runs):

@@ -25,7 +25,7 @@ def views(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def all_under_labels(runs: Sequence[StoredRun], view: LabelView) -> tuple[list[StoredRun], list[str]]:
-    """Runs under a view, and why others have no such view: a summary holds no answers that could be scored again.
+    """Return the runs under a view, and why others have none: a summary has no answers to score again.
 
     Raises:
         ConfigError: no such view.

@@ -150,7 +150,7 @@ def _by_run(selected: Selected, metric: str, category: int | None, protocol: Pro
 
 
 def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, averaging: Averaging) -> float | None:
-    """The mean that :mod:`eval.scoring.aggregate` takes; of latencies and sizes the plain mean over questions."""
+    """Return the mean of :mod:`eval.scoring.aggregate`; for latencies and sizes the plain mean over questions."""
     if is_verdict(metric):
         scores, mean = scores_and_mean(rows, metric, category, averaging)
         return point(scores, mean) if len(scores.values) else None

@@ -118,7 +118,7 @@ def number(value: float | None) -> str:
 
 
 def _contexts(runs: Sequence[StoredRun]) -> Iterator[CountLine]:
-    """How much the reader saw, and whether it depended on the question: a limit may leave what is always the same."""
+    """Yield the reader's context sizes, and whether they depended on the question."""
     for statistic, what, figure in (
         ("context.hits", "memories retrieved for a question, mean", lambda run: _context_mean(run, "hits")),
         ("context.tokens", "tokens of a question's context, mean", lambda run: _context_mean(run, "context_tokens")),
@@ -153,7 +153,7 @@ def _malformed(runs: Sequence[StoredRun]) -> Iterator[CountLine]:
 
 
 def calls_of_roles(run: StoredRun) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Totals of the calls of each phase and role that made any, a judge's left out; none for a run without ledger."""
+    """Return the totals of each phase and role with calls, without a judge's; none without a ledger."""
     phases = (run.summary.get("calls") or {}).get("by_phase") or {}
     return {
         (phase, role): totals

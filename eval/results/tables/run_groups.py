@@ -60,7 +60,7 @@ def _only_retrieves(runs: Sequence[StoredRun], group: RunGroup) -> bool:
 
 
 def _scope(run: StoredRun) -> tuple[object, ...]:
-    """What must be equal: the data file, how many turns of how many conversations were written, reader and prompts.
+    """Return the key of comparable runs: data file, numbers of turns and conversations, reader and prompts.
 
     Runs that time a few questions are apart: the others would be left with these few in common.
     """

@@ -132,7 +132,7 @@ class PaperSpec:
         return next((name for name, system in self.systems.items() if memory in system.memory), memory)
 
     def memory_place(self, memory: str) -> int:
-        """Place of a memory config among those of its row, the paper's own first; 0 where the paper has no row."""
+        """Return the position of a memory config in its row, the paper's own first; 0 where the paper has no row."""
         system = self.systems.get(self.system_of(memory))
         return system.memory.index(memory) if system else 0
 
@@ -145,7 +145,7 @@ class PaperSpec:
         return self.embedder_by_backbone.get(backbone, self.embedder)
 
     def settings_of(self, part: str, backbone: str) -> Mapping[str, Any]:
-        """Settings of a part that are the paper's and not the preset's, by dotted key; some are one backbone's."""
+        """Return the settings of a part in which the paper differs from the preset, by dotted key."""
         own = self.backbone_settings.get(backbone, {}) if part == "backbone" else {}
         return {**self.settings.get(part, {}), **own}
 

@@ -119,7 +119,7 @@ def difference_text(cell: TableCell) -> str:
 
 
 def verdict_text(cell: TableCell) -> str:
-    """The verdict with the reading it holds for and how many seeds would decide; empty where nothing was printed."""
+    """Return the verdict with its reading and the needed number of seeds; empty where nothing was printed."""
     found = cell.equivalence
     if found is not None and cell.measured is not None and cell.measured.reading:
         return f"{cell.verdict} ({cell.measured.reading})"
@@ -178,7 +178,7 @@ def _shared(parts: Sequence[str]) -> list[str]:
 
 
 def definitions(table: PaperTable) -> list[str]:
-    """What each column shows, by the metric's name in ``scores.jsonl`` and its source; nothing of unmeasured tables."""
+    """Return the definition of each column, by metric and source; nothing for unmeasured tables."""
     shown: dict[str, list[str]] = {}
     for column in table.columns if table.spec.measured else ():
         shown.setdefault(column.metric, []).append(column.heading)

@@ -25,7 +25,7 @@ def run_variant(record: Mapping[str, Any]) -> str:
 
 
 def changed_settings(record: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:
-    """Settings of a run's memory that differ from a preset, flat and sorted, but for those that authors' prompts bring.
+    """Return the settings in which a run's memory differs from a preset, flat, apart from those of prompts.
 
     Args:
         record: ``run.json``.

@@ -42,7 +42,7 @@ class JudgeStanding:
         text: how it did where the grade is known, or that nobody measured it.
         missing: how to measure it, empty for a judge that was measured on answers labelled by people and on wrong
             ones, or, where it judges rubrics, on gold answers.
-        fault: why its verdicts tell nothing; empty for one that was measured and beats one verdict for all.
+        fault: why its verdicts are uninformative; empty for one that was measured and beats one verdict for all.
     """
 
     name: str

@@ -63,7 +63,7 @@ class Guard:
         return self._status if self._status is not None and self._status >= 0 else 128 - (self._status or 0)
 
     def ask_to_stop(self, signum: int, frame: FrameType | None) -> None:
-        """Signal handler."""
+        """Handle a signal."""
         self._stopping = True
 
     def _ended_after_sigterm(self) -> bool:

@@ -45,7 +45,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ),
     (r"No module named '?vllm", f"the interpreter has no vLLM: {_SERVE_ENV}"),
 )
-#: On a CPU each step allocates its tensors anew. By default glibc returns their memory to the system and has it page by
+#: On a CPU each step allocates its tensors. By default glibc returns their memory to the system and has it page by
 #: page again: some 50,000 page faults a second, a tenth of the processor time. So the process keeps what it has had.
 _KEEP_MEMORY = {
     "MALLOC_ARENA_MAX": "1",
