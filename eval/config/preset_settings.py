@@ -16,7 +16,7 @@ _OPEN = ("roles", "sampling")
 
 @cache
 def default_settings(name: str, folder: Path) -> Mapping[str, Any] | None:
-    """Settings of a preset by its name, choice or old name, with those it starts from, flat; ``None`` without one."""
+    """Return a preset's settings with those it inherits, flat, by name, choice or old name; ``None`` if unknown."""
     for place in (folder, *_of_plugins(folder)):
         preset = find(name, place)
         if preset is not None:

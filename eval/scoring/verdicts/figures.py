@@ -1,4 +1,4 @@
-"""How good judges are on answers whose grade is known: the figures that were measured, by judge and backbone.
+"""Measured accuracy of judges on answers whose grade is known, by judge and backbone.
 
 They are kept in one file and shown next to every column of that judge.
 """

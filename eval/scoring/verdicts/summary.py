@@ -1,4 +1,4 @@
-"""What judges said of a run, for its summary."""
+"""Verdicts of judges on a run, for its summary."""
 
 from collections.abc import Sequence
 from statistics import fmean, pstdev

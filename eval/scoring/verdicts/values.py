@@ -1,4 +1,4 @@
-"""What a judge may say, and what each verdict counts."""
+"""Verdicts of judges, and the value of each."""
 
 from collections.abc import Mapping
 
