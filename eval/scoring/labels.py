@@ -2,7 +2,7 @@
 
 The corrected gold answers stay outside the project (:mod:`eval.loaders.locomo_corrections`). A run that was scored
 where they lay keeps its scores against them under the metric's name and :data:`CORRECTED`; every other question has
-one gold answer. Which adversarial questions are in doubt is read again each time (:mod:`eval.loaders.locomo_category5`),
+one gold answer. Which adversarial questions are in doubt is read each time (:mod:`eval.loaders.locomo_category5`),
 so that a line which a person overrules counts at once.
 """
 
