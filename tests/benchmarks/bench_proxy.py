@@ -1,7 +1,7 @@
 """What the proxy adds to a run: the same requests straight to a server that takes 50 ms, and by the proxy.
 
 Both go by the same HTTP client, which is a process of its own as an external program is; so is the server. The goal is
-a wall time of at most 1.05. The proxy's processor time for a call is reported, too, next to the 50 ms: it says how many calls
+a wall time of at most 1.05. The proxy's processor time for a call is reported, too: it says how many calls
 per second one process can pass on. Run: ``python tests/benchmarks/bench_proxy.py``
 """
 
