@@ -12,16 +12,14 @@ import statistics
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import cast
 
 from eval.commands.commands import described, explains_errors, program, start
 from eval.commands.help_text import Paragraphs
-from eval.commands.plugins import plugin_folders
 from eval.commands.suggestions import close_names
 from eval.commands.terminal import console
-from eval.config import choices
-from eval.config.presets import CONF
+from eval.config.compose import choice_settings
+from eval.config.presets import CONF, preset_names
 from eval.loaders.contract import DatasetConfig, LoadedData
 from eval.loaders.custom import CustomConfig
 from eval.loaders.custom_files import PAGE, QUESTIONS
@@ -72,7 +70,7 @@ def read_config(name: str, overrides: Mapping[str, Json]) -> DatasetConfig:
     Raises:
         ConfigError: no such preset, or no such setting.
     """
-    settings = choices.chosen_settings(name, _folder_of(name), "dataset")
+    settings = choice_settings("dataset", name)
     module, _, attribute = settings.pop("_target_").rpartition(".")
     unknown = sorted(set(overrides) - set(settings))
     if unknown:
@@ -81,15 +79,9 @@ def read_config(name: str, overrides: Mapping[str, Json]) -> DatasetConfig:
     return cast(DatasetConfig, make(**{**settings, **overrides}))
 
 
-def _folder_of(name: str) -> Path:
-    """Return the folder with the preset: memsys's own, or that of a package that adds it."""
-    added = (folder / "dataset" for folder in plugin_folders())
-    return next((folder for folder in (FOLDER, *added) if choices.find(name, folder)), FOLDER)
-
-
 def presets() -> list[str]:
     """Return the names of all data set presets."""
-    return sorted(choices.presets(FOLDER))
+    return list(preset_names(FOLDER))
 
 
 def describe(config: DatasetConfig, data: LoadedData) -> dict[str, Json]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from eval.commands.commands import explains_errors, program, start
 from eval.commands.suggestions import did_you_mean
 from eval.commands.terminal import say
-from eval.config.choices import find, presets, settings_of
-from eval.config.presets import CONF
+from eval.config.compose import find_settings
+from eval.config.presets import CONF, preset_names
 from eval.rendering.table import Column, Table, columns
 from eval.rendering.terminal import show
 from memsys.assets.catalog import CATALOG, find_asset
@@ -62,14 +62,13 @@ def asset_of(name: str) -> Asset:
         AssetError: there is neither.
         ConfigError: the backbone loads no asset.
     """
-    backbones = CONF / "backbone"
-    preset = None if name in CATALOG else find(name, backbones)
-    if preset is None:
+    backbone = None if name in CATALOG else find_settings("backbone", name)
+    if backbone is None:
         if name not in CATALOG:
-            guess = did_you_mean(name, [*CATALOG, *presets(backbones)])
+            guess = did_you_mean(name, [*CATALOG, *preset_names(CONF / "backbone")])
             raise AssetError(f"there is no asset {name!r}{guess or ';'} `memsys models --list` names those there are")
         return find_asset(name)
-    engine = settings_of(preset, backbones).get("engine") or {}
+    engine = backbone.get("engine") or {}
     for asset in CATALOG.values():
         if asset.name == engine.get("model_file") or asset.destination == engine.get("model"):
             return asset

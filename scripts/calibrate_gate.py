@@ -92,7 +92,7 @@ def preset(name: str, plan: Plan, gate: GatedConfig, facts: dict[str, object], t
     cap = "null" if gate.kappa_cap is None else gate.kappa_cap
     lines = [
         "# Written by scripts/calibrate_gate.py; the threshold holds for this embedder, text and kappa.",
-        "defaults:", "  - /memory/gated/default@_here_", "  - _self_", "", f"name: {name}", f"tau_noop: {tau:.4f}",
+        "defaults:", "  - gated", "  - _self_", "", f"name: {name}_${{.host.name}}", f"tau_noop: {tau:.4f}",
         f"min_scope: {gate.min_scope}", f"kappa_cap: {cap}", f"kappa_floor: {gate.kappa_floor}", f"text: {gate.text}",
         f"calibration: {json.dumps({'tau_noop': round(tau, 4), **held, **facts})}",
     ]  # fmt: skip

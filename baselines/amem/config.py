@@ -1,4 +1,4 @@
-"""Hyperparameters of A-Mem; the presets are in ``conf/memory/amem/``."""
+"""Hyperparameters of A-Mem; the presets are ``conf/memory/amem*.yaml``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

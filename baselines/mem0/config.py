@@ -1,4 +1,4 @@
-"""Hyperparameters of Mem0 and Mem0g; the presets are in ``conf/memory/mem0/``."""
+"""Hyperparameters of Mem0 and Mem0g; the presets are ``conf/memory/mem0*.yaml``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

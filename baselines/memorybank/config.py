@@ -1,4 +1,4 @@
-"""Hyperparameters of MemoryBank; the presets are in ``conf/memory/memorybank/``."""
+"""Hyperparameters of MemoryBank; the presets are ``conf/memory/memorybank*.yaml``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

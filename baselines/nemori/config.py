@@ -1,4 +1,4 @@
-"""Hyperparameters of Nemori; the presets are in ``conf/memory/nemori/``."""
+"""Hyperparameters of Nemori; the presets are ``conf/memory/nemori*.yaml``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

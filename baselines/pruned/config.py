@@ -1,4 +1,4 @@
-"""Settings of pruned retrieval; the preset is ``conf/memory/rag/prune.yaml``."""
+"""Settings of pruned retrieval; the preset is ``conf/memory/rag_prune.yaml``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Hyperparameters of ReadAgent; the presets are in ``conf/memory/readagent/``."""
+"""Hyperparameters of ReadAgent; the presets are ``conf/memory/readagent*.yaml``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

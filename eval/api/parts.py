@@ -7,7 +7,7 @@ from typing import Any
 
 from eval.config.checker import Checker
 from eval.config.compose import compose, config_loader
-from eval.running.composed import make_part, with_host
+from eval.running.composed import make_part
 from eval.running.reader import ReaderConfig
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError
@@ -132,4 +132,4 @@ def _composed(choices: Sequence[str], overrides: Sequence[str]) -> Any:
     parsed = checker.parse(wanted)
     checker.check_choices(parsed)
     checker.check_keys(parsed, multirun=False)
-    return with_host(compose(config_loader(), wanted))
+    return compose(config_loader(), wanted)

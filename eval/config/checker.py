@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from eval.commands.plugins import VARIABLE, plugin_packages
 from eval.commands.suggestions import close_names, did_you_mean
-from eval.config.choices import GLOBAL_GROUPS, MEMORY, named_systems
 from eval.config.compose import compose, config_loader, is_sweep
 from eval.config.composed_nodes import child_node, has_node, setting_names, takes_new_key
 from eval.config.override_values import chosen_values, first_cell, sweep_values
+from eval.config.presets import GLOBAL_GROUPS, MEMORY, named_systems
 from memsys.assets.hints import of_source
 from memsys.credentials import redacted
 from memsys.errors import ConfigError
@@ -110,7 +110,7 @@ class Checker:
                 if not isinstance(value, str | dict):  # settings by name are merged into what is chosen
                     raise ConfigError(f"{override.input_line}: {group} is chosen by a name, as in {group}=NAME")
                 if isinstance(value, str) and (self._is_part(group, value) or not self._has(group, value)):
-                    raise ConfigError(self._unknown_choice(group, value))
+                    raise ConfigError(self._unknown_choice(override, value))
 
     def _check_something_is_left(self, override: Any) -> None:
         key, text = override.key_or_group, override.input_line
@@ -151,7 +151,8 @@ class Checker:
         source: Any = self._loader.repository.load_config(self._name)
         return {entry.group for entry in source.defaults_list or () if getattr(entry, "group", None)}
 
-    def _unknown_choice(self, group: str, value: str) -> str:
+    def _unknown_choice(self, override: Any, value: str) -> str:
+        group, written = override.key_or_group, override.get_key_element().lstrip("+")
         options = self._options(group)
         few = f"; choose one of {', '.join(options)}" if len(options) <= 12 else ""
         guess = _as_called(group, value, options) or did_you_mean(value.lower(), options) or few
@@ -162,7 +163,7 @@ class Checker:
         more = f"\n`memsys run --help {group}` says what each of its {len(options)} choices is"
         if not plugin_packages():
             more += f"; a package of your own is named in {VARIABLE} ({of_source('docs/plugins.md')})"
-        return f"{added}{group}={value}: {problem}{guess}" + (more if self._name == "config" else "")
+        return f"{added}{written}={value}: {problem}{guess}" + (more if self._name == "config" else "")
 
     def check_keys(self, parsed: Sequence[Any], multirun: bool) -> None:
         """Refuse settings that the chosen parts do not have, and several values where one is wanted.

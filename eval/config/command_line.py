@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.commands.suggestions import did_you_mean
+from eval.config.compose import hydra_options
 from memsys.errors import ConfigError
 
 _MULTIRUN = ("-m", "--multirun")
@@ -70,7 +71,7 @@ def split(arguments: Sequence[str]) -> CommandLine:
 def _option(argument: str, rest: Iterator[str]) -> list[str]:
     """Return an option and the value it needs."""
     name, equals, _ = argument.partition("=")
-    actions = _actions()
+    actions = hydra_options()
     if name in _RESUMING:
         raise ConfigError(f"{name} is not an option of run: a stopped run goes on when its command is started again")
     if name not in actions:
@@ -100,13 +101,7 @@ def _with_optional_values(options: list[str], overrides: list[str]) -> CommandLi
     if "--info" in options or "-i" in options:
         topics = [each for each in overrides if "=" not in each and not each.startswith(("+", "~"))]
         place = options.index("--info" if "--info" in options else "-i")
-        _check_value("--info", topics[0] if topics else None, _actions()["--info"])
+        _check_value("--info", topics[0] if topics else None, hydra_options()["--info"])
         options[place] = f"--info={topics[0]}" if topics else "--info"
         overrides = [each for each in overrides if each not in topics[:1]]
     return CommandLine(tuple(options), tuple(overrides))
-
-
-def _actions() -> dict[str, Any]:
-    from hydra._internal.utils import get_args_parser
-
-    return dict(get_args_parser()._option_string_actions)

@@ -1,12 +1,16 @@
-"""Hydra's loader of ``conf/`` outside of ``hydra.main``: what the command line's checks and sweeps compose with."""
+"""Compose configurations of ``conf/`` with Hydra outside of ``hydra.main``; the one module that uses its internals."""
 
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.config.presets import CONF
+from eval.commands.plugins import VARIABLE
+from eval.config.presets import CONF, unknown_preset
 from memsys.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,11 +24,12 @@ if str(CONF.parent) not in sys.path:
     sys.path.append(str(CONF.parent))
 
 
-def config_loader(folder: Path | None = None) -> Any:
+def config_loader(folder: Path | None = None, conf: Path = CONF) -> Any:
     """Make a loader, which needs and changes no state of Hydra's but its list of plug-ins and resolvers.
 
     Args:
         folder: a further folder of configuration, as Hydra's ``--config-dir`` names one.
+        conf: folder of the configuration.
 
     Returns:
         ``hydra._internal.config_loader_impl.ConfigLoaderImpl``.
@@ -35,10 +40,71 @@ def config_loader(folder: Path | None = None) -> Any:
     from hydra.core.utils import setup_globals
 
     setup_globals()
-    path = create_config_search_path(str(CONF))
+    path = create_config_search_path(str(conf))
     if folder is not None:
         path.prepend("command-line", f"file://{folder.resolve()}", anchor=SearchPathQuery(provider="schema"))
     return ConfigLoaderImpl(config_search_path=path)
+
+
+def choice_settings(group: str, name: str, conf: Path = CONF) -> dict[str, Any]:
+    """Compose the settings of one choice of a group; interpolations are not resolved.
+
+    Raises:
+        ConfigError: there is no such choice, or a file of it is no YAML.
+    """
+    found = find_settings(group, name, conf)
+    if found is None:
+        raise unknown_preset(name, conf / group, group)
+    return found
+
+
+def find_settings(group: str, name: str, conf: Path = CONF) -> dict[str, Any] | None:
+    """Compose the settings of one choice of a group as :func:`choice_settings`; ``None`` if there is no such choice.
+
+    Choices of plug-ins are found as well.
+    """
+    return deepcopy(_composed_choice(group, name, conf, os.environ.get(VARIABLE, "")))
+
+
+@lru_cache(maxsize=1024)
+def _composed_choice(group: str, name: str, conf: Path, plugins: str) -> dict[str, Any] | None:
+    from hydra._internal.config_repository import CachingConfigRepository
+    from hydra._internal.defaults_list import create_defaults_list
+    from omegaconf import OmegaConf
+
+    loader, path = _choice_loader(conf, plugins), f"{group}/{name}"
+    if not loader.repository.config_exists(path):
+        return None
+    files = CachingConfigRepository(loader.repository)
+    with _readable_files(loader):
+        defaults = create_defaults_list(files, path, [], prepend_hydra=False, skip_missing=False).defaults
+        composed: Any = OmegaConf.to_container(loader._compose_config_from_defaults_list(defaults, files))
+    settings: dict[str, Any] = composed[group]
+    return settings
+
+
+@lru_cache(maxsize=16)
+def _choice_loader(conf: Path, _plugins: str) -> Any:
+    return config_loader(conf=conf)
+
+
+def hydra_options() -> Mapping[str, Any]:
+    """Return the options of Hydra's command line: each spelling and its ``argparse.Action``."""
+    from hydra._internal.utils import get_args_parser
+
+    return dict(get_args_parser()._option_string_actions)
+
+
+def locate(target: str) -> Any:
+    """Import what ``_target_`` names; unlike ``hydra.utils.get_object``, logs nothing.
+
+    Raises:
+        ImportError: it cannot be imported.
+        ValueError: it is no dotted name.
+    """
+    from hydra._internal.utils import _locate
+
+    return _locate(target)
 
 
 def compose_run(overrides: Sequence[str]) -> "DictConfig | None":

@@ -1,32 +1,27 @@
 """Settings of a part as its preset has them, and those in which a run differs from it."""
 
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eval.commands.plugins import plugin_folders
-from eval.config.choices import MEMORY, find, settings_of
+from eval.config.compose import find_settings
 from eval.config.former_constants import with_former_constants
+from eval.config.presets import MEMORY, current_name
 from eval.runs.machine_paths import without_places
 
 #: Groups whose settings a YAML need not all name.
 _OPEN = ("roles", "sampling")
 
 
-@cache
 def default_settings(name: str, folder: Path) -> Mapping[str, Any] | None:
-    """Return a preset's settings with those it inherits, flat, by name, choice or old name; ``None`` if unknown."""
-    for place in (folder, *_of_plugins(folder)):
-        preset = find(name, place)
-        if preset is not None:
-            return flat(settings_of(preset, place))
-    return None
+    """Return the settings of a preset, with those it starts from, flat; ``None`` without one.
 
-
-def _of_plugins(folder: Path) -> list[Path]:
-    """Return the folders of the packages of others for the same part."""
-    return [own for conf in plugin_folders() if (own := conf / folder.name).is_dir()]
+    Args:
+        name: of the preset.
+        folder: of its group, in a folder made as ``conf``.
+    """
+    found = find_settings(folder.name, current_name(name), folder.parent)
+    return None if found is None else flat(found)
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

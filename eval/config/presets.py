@@ -1,5 +1,6 @@
-"""Presets read without Hydra: what scoring, tables and reports need of ``conf/`` when no run is started."""
+"""Choices of ``conf/`` by name, read without Hydra: a choice is a file of its group's folder."""
 
+import re
 from dataclasses import fields
 from itertools import takewhile
 from pathlib import Path
@@ -11,8 +12,13 @@ from memsys.yaml_files import read_yaml
 
 CONF = shipped("conf")
 
-#: File of a method's folder that holds several presets; see :mod:`eval.config.choices`.
-VARIANTS = "variants.yaml"
+MEMORY = CONF / "memory"
+
+#: Groups whose choices set the whole configuration: the default one has none of them, so they are written with ``+``.
+GLOBAL_GROUPS = ("experiment", "sweep")
+
+#: What older runs call a preset in their record -> its name.
+_RECORDED_AS = {"rag_turn": "rag"}
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -31,6 +37,27 @@ def description(preset: Path) -> str:
     return " ".join(line.removeprefix("#").strip() for line in comment if not line.startswith("# @"))
 
 
+def descriptions(folder: Path) -> dict[str, str]:
+    """Return what each preset of a folder says of itself, by name, sorted."""
+    return {name: description(folder / f"{name}.yaml") for name in preset_names(folder)}
+
+
+def current_name(recorded: str) -> str:
+    """Return the name of the preset that a stored run names."""
+    return _RECORDED_AS.get(recorded, recorded)
+
+
+def named_systems(name: str, folder: Path = MEMORY) -> list[str]:
+    """Return the memories whose description begins with a system's name, the plainest first: Mem0g is mem0_graph.
+
+    Case and hyphens do not count.
+    """
+    wanted = name.lower().replace("-", "")
+    first = {each: re.split(r"[\s,']", about, maxsplit=1)[0].lower() for each, about in descriptions(folder).items()}
+    found = [each for each, word in first.items() if word.rstrip(":").replace("-", "") == wanted]
+    return sorted(found, key=lambda each: (each != wanted, not first[each].endswith(":")))
+
+
 def find_preset(name: str, folder: Path, what: str) -> Path:
     """Return the file of a preset.
 
@@ -44,9 +71,14 @@ def find_preset(name: str, folder: Path, what: str) -> Path:
     """
     path = folder / f"{name}.yaml"
     if not path.is_file():
-        known = ", ".join(preset_names(folder)) or "none: the folder is empty"
-        raise ConfigError(f"{what}={name!r} is unknown; choose one of {known}")
+        raise unknown_preset(name, folder, what)
     return path
+
+
+def unknown_preset(name: str, folder: Path, what: str) -> ConfigError:
+    """Make the error that a folder has no preset of this name; it lists those there are."""
+    known = ", ".join(preset_names(folder)) or "none: the folder is empty"
+    return ConfigError(f"{what}={name!r} is unknown; choose one of {known}")
 
 
 def read_settings(path: Path) -> dict[str, Any]:

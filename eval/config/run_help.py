@@ -1,7 +1,7 @@
 """``memsys run --help [GROUP ...]``: what can be chosen, read from ``conf/`` without Hydra.
 
-Hydra's own help composes every group to list it, which takes seconds; the folders, the comment that each file begins
-with and the ``about`` of each variant say the same and what the choice is.
+Hydra's own help composes every group to list it, which takes seconds; the folders and the comment that each file
+begins with say the same and what the choice is.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,8 +9,7 @@ from pathlib import Path
 
 from eval.commands.commands import described
 from eval.commands.help_text import filled, side_by_side
-from eval.config.choices import MEMORY, presets
-from eval.config.presets import CONF
+from eval.config.presets import CONF, GLOBAL_GROUPS, descriptions, preset_names
 from memsys.errors import ConfigError
 
 #: Folders whose files others start from; none is a choice.
@@ -27,7 +26,6 @@ usage: memsys run [+experiment=NAME] [GROUP=CHOICE ...] [KEY=VALUE ...] [-m for 
 _CLOSING = described("""\
 `--help GROUP` (for instance `--help memory`) says what each choice of a group is. Groups with + are not in the default
 configuration: write +experiment=NAME. Every key can be overridden: seed=1 memory.k=20 dataset.conversations=[conv-26].
-A run shows the name of a memory (clag/small: clag_small), which may be written as well: memory=clag_small
 
 A model of your own, on vLLM or any OpenAI-compatible endpoint: docs/models.md
 
@@ -66,9 +64,9 @@ def help_text(arguments: Sequence[str], conf: Path = CONF, added: Sequence[Path]
 def groups(conf: Path) -> Iterator[str]:
     """Yield the names of the configuration groups of a run, sorted: the folders that hold presets."""
     folders = [path for path in conf.rglob("*") if path.is_dir()]
-    for folder in sorted(path for path in folders if path.name != _BASES and path.parent.name != MEMORY.name):
+    for folder in sorted(path for path in folders if path.name != _BASES):
         name = folder.relative_to(conf).as_posix()
-        if name not in _NOT_OF_A_RUN and presets(folder):
+        if name not in _NOT_OF_A_RUN and preset_names(folder):
             yield name
 
 
@@ -76,13 +74,12 @@ def _choices(folders: Sequence[Path], group: str) -> dict[str, str]:
     """Return the description of each choice of a group, sorted; as for Hydra, the first folder with a choice wins."""
     found: dict[str, str] = {}
     for folder in folders:
-        for preset in presets(folder / group).values():
-            found.setdefault(preset.choice, preset.about)
+        found = {**descriptions(folder / group), **found}
     return dict(sorted(found.items()))
 
 
 def _listed(choices: Iterable[str], name: str) -> str:
-    added = "+" if name in ("experiment", "sweep") else ""
+    added = "+" if name in GLOBAL_GROUPS else ""
     listed = filled(", ".join(choices), indent=_INDENT)
     return f"  {added}{name}=\n{listed}\n"
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from eval.config.checker import Checker
-from eval.config.choices import GLOBAL_GROUPS
 from eval.config.compose import is_sweep
 from eval.config.composed_nodes import has_node
 from eval.config.override_values import of_one_value
+from eval.config.presets import GLOBAL_GROUPS
 
 
 def settings_for_hydra(checker: Checker, parsed: Sequence[Any], multirun: bool) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from eval.commands.suggestions import did_you_mean
+from eval.config.compose import locate
 from memsys.errors import ConfigError
 
 #: What a part must have; classes of anybody that have it will do.
@@ -47,12 +48,10 @@ def check_targets(settings: Mapping[str, Any], group: str) -> None:
     Raises:
         ConfigError: names the setting, and what was raised at the import.
     """
-    from hydra._internal.utils import _locate  # get_object logs what it raises
-
     if "_target_" in settings:
         target = settings["_target_"]
         try:
-            _locate(str(target))
+            locate(str(target))
         except (ImportError, ValueError) as error:
             raise ConfigError(
                 f"{group}._target_={target} cannot be imported ({_cause(str(target), error)}); "

@@ -47,10 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from eval.config import choices
-    from eval.config.presets import CONF
+    from eval.config.presets import CONF, preset_names
 
-    judges = ", ".join(sorted(choices.presets(CONF / "judge")))
+    judges = ", ".join(preset_names(CONF / "judge"))
     parser = argparse.ArgumentParser(
         prog=program("judge"),
         description="Grade the answers of runs with a language model; without a run, grade the probe set alone.",

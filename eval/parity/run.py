@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.commands.terminal import stage
-from eval.config.choices import MEMORY, chosen_settings, find, settings_of
+from eval.config.compose import choice_settings, find_settings
 from eval.parity.authors import AuthorsRun, interpreter, note_inputs, write_sources
 from eval.parity.compare import Comparer
 from eval.parity.config import TOKENS, Counterpart, backbone_settings, find_counterpart, name_of
@@ -69,9 +69,10 @@ class ParityRun:
             MemsysError: a setting is wrong, or the data set cannot be read.
         """
         counterpart = find_counterpart(against)
-        for preset in [find(text.partition("=")[2]) for text in overrides if text.startswith("memory=")]:
-            if preset is not None and system_of(str(settings_of(preset)["_target_"]))[0] != counterpart.system:
-                raise ConfigError(f"against={against} is code of {counterpart.system}; memory={preset.name} is another")
+        for name in [text.partition("=")[2] for text in overrides if text.startswith("memory=")]:
+            preset = find_settings("memory", name)
+            if preset is not None and system_of(str(preset["_target_"]))[0] != counterpart.system:
+                raise ConfigError(f"against={against} is code of {counterpart.system}; memory={name} is another")
         chosen = [f"dataset.conversations=[{conversation}]"] if conversation else []
         all_overrides = overrides_for(counterpart, overrides)
         plan = plan_of([*backbone_settings().overrides, *all_overrides, *chosen])
@@ -142,7 +143,7 @@ class ParityRun:
 
     def _preset_values(self, released: Mapping[str, Json]) -> dict[str, Json]:
         """Return the same settings of our preset, before the command line changes any."""
-        preset = chosen_settings(self.plan.memory.name, MEMORY, "memory")
+        preset = choice_settings("memory", self.plan.memory.name)
         return {name: value_of(preset, name) for name in released}
 
     def _run_theirs(self, files: Mapping[str, str], released: Mapping[str, Json], url: str) -> SideResult:

@@ -24,8 +24,8 @@ from eval.commands.commands import (
 from eval.commands.help_text import Paragraphs
 from eval.commands.places import check_folder
 from eval.commands.terminal import complain, say
-from eval.config.choices import chosen_settings
-from eval.config.presets import CONF, make_preset
+from eval.config.compose import choice_settings
+from eval.config.presets import make_preset
 from eval.loaders.locate import data_folder
 from eval.parity.__main__ import OUT, compared
 from eval.parity.config import name_of
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def has_locomo() -> bool:
     """Return whether the whole conversation can be read here; report where it cannot."""
-    file = data_folder() / str(chosen_settings("locomo", CONF / "dataset", "dataset")["file"])
+    file = data_folder() / str(choice_settings("dataset", "locomo")["file"])
     if not file.is_file():
         say(f"{file} is not there (`memsys data locomo` fetches it): the sample conversation replaces LoCoMo's")
     return file.is_file()

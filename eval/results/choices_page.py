@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.commands.commands import explains_errors, start
-from eval.config.choices import MEMORY, Preset, presets
+from eval.config.presets import MEMORY, descriptions
 from eval.rendering.markdown import render_markdown, replace_tables
 from eval.rendering.table import Column, Span, Table
 from eval.results.papers.departures import systems
@@ -28,9 +28,9 @@ def main_presets(names: Sequence[str]) -> list[str]:
 
 def systems_table(folder: Path = MEMORY) -> str:
     """Return the main presets of each system with the first sentence of each, as Markdown."""
-    known = presets(folder)
+    known = descriptions(folder)
     rows = [
-        (Span(name, "code"), _marked(_about(known[name])))
+        (Span(name, "code"), _marked(first_sentence(known[name])))
         for _, names in systems(folder).values()
         for name in main_presets(names)
     ]
@@ -43,22 +43,8 @@ def _marked(text: str) -> tuple[Span | str, ...]:
     return tuple(Span(part, "code") if place % 2 else part for place, part in enumerate(text.split("`")))
 
 
-def _about(preset: Preset) -> str:
-    """Return the first sentence of what a preset says of itself, without its full stop."""
-    return first_sentence(preset.file) if preset.of is None else _sentence(preset.about)
-
-
-def first_sentence(preset: Path) -> str:
-    """Return the first sentence of the comment that a preset begins with, without its full stop."""
-    lines = []
-    for line in preset.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            break
-        lines.append(line.removeprefix("#").strip())
-    return _sentence(" ".join(lines))
-
-
-def _sentence(text: str) -> str:
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a description, without its full stop."""
     return re.split(r"\.(?= |$)", text, maxsplit=1)[0]
 
 

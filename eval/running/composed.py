@@ -1,7 +1,6 @@
 """Plans of runs from configurations that Hydra composed: parts become objects, and the rest plain settings."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +34,10 @@ def make_plan(config: "DictConfig") -> "Plan":
     load_plugins()
     if isinstance(config.second, str):
         raise ConfigError(f"second={config.second} is not a choice; write +backbone@second={config.second}")
+    if isinstance(host := config.memory.get("host"), str):
+        raise ConfigError(f"memory.host={host} is not a choice; write memory@memory.host={host}")
     check_parts(config, PARTS if config.second is None else (*PARTS, "second"))
-    config = with_chat_roles(with_prompts(with_host(config)))
+    config = with_chat_roles(with_prompts(config))
     try:
         settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:  # Hydra's message has a line of its own before the cause
@@ -116,42 +117,6 @@ def compose_plan(overrides: Sequence[str]) -> "Plan":
 
     with initialize_config_dir(str(CONF), version_base=VERSION_BASE):
         return make_plan(compose("config", overrides=list(overrides)))
-
-
-def with_host(config: "DictConfig") -> "DictConfig":
-    """Replace the name of a gate's host by that preset's settings, and complete the gate's own name by it.
-
-    Args:
-        config: holds ``memory``; returned as it is where that has no ``host``.
-
-    Raises:
-        ConfigError: the host is not a preset, or a gate itself.
-    """
-    from hydra import compose, initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
-    from omegaconf import open_dict
-
-    from eval.commands.suggestions import did_you_mean
-    from eval.config.choices import find, presets, settings_of
-    from memsys.errors import ConfigError
-
-    host = config.memory.get("host")
-    if not isinstance(host, str):
-        return config
-    preset = find(host)
-    if preset is None or "host" in settings_of(preset):
-        choices = [name for name, other in presets().items() if "host" not in settings_of(other)]
-        problem = "is not a preset of conf/memory" if preset is None else "is a gate itself"
-        advice = did_you_mean(host, choices) or f"; choose one of {', '.join(choices)}"
-        raise ConfigError(f"memory.host={host} {problem}{advice}\n`memsys run --help memory` says what each choice is")
-    running = GlobalHydra.instance().is_initialized()
-    with nullcontext() if running else initialize_config_dir(str(CONF), version_base=VERSION_BASE):
-        hosted = compose(None, overrides=[f"+memory={preset.choice}"]).memory
-    resolved = config.copy()
-    with open_dict(resolved):
-        resolved.memory.host = hosted
-        resolved.memory.name = f"{config.memory.name}_{hosted.name}"
-    return resolved
 
 
 def with_prompts(config: "DictConfig") -> "DictConfig":

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from eval.config.choices import presets, settings_of
+from eval.config.compose import choice_settings
+from eval.config.presets import MEMORY, preset_names
 from memsys.errors import ConfigError
 
 
@@ -92,4 +93,4 @@ def role_names(memory: Mapping[str, Any]) -> set[str]:
 
 
 def _preset_roles() -> Iterable[set[str]]:
-    return (role_names(settings_of(preset)) for preset in presets().values())
+    return (role_names(choice_settings("memory", name)) for name in preset_names(MEMORY))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.commands.terminal import console
+from eval.config.presets import current_name
 from eval.rendering.table import Cell, Table, columns
 from eval.rendering.terminal import show
 from eval.results.tables.stored import Skipped, read_run
@@ -119,7 +120,9 @@ def _completed(recorded: Mapping[str, Any], name: str, composer: Composer) -> di
     from omegaconf import OmegaConf
 
     host = recorded.get("host") or {}
-    preset_name = str(recorded["name"]).removesuffix(f"_{host.get('name')}")  # a gate's name is completed by its host's
+    preset_name = current_name(str(recorded["name"])).removesuffix(
+        f"_{host.get('name')}"
+    )  # a gate's name is completed by its host's
     composed = composer.compose([f"{name}={preset_name}"], sweep=False)
     preset: Any = OmegaConf.to_container(composed[name], resolve=True)
     completed = _merged(preset, recorded)

@@ -1,4 +1,4 @@
-"""Settings of the gate; the presets are in ``conf/memory/gated``."""
+"""Settings of the gate; the presets are ``conf/memory/gated*.yaml``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class GatedConfig(SystemConfig):
     Attributes:
         name: of the preset, with the host's.
         uses_gold: as the host's.
-        host: config of the system behind the gate; in YAML and on the command line the name of its preset.
+        host: config of the system behind the gate; in YAML a choice of ``memory`` at ``host``.
         tau_noop: a unit whose score is above this is dropped (paper: 0.572, on its own embedder).
         min_scope: units that must have passed before any is scored; 1 for the paper's text, 10 fits its table 5.
         kappa_cap: upper bound of kappa; null for the printed formula, 50 in the official code.

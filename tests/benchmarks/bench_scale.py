@@ -38,7 +38,8 @@ from typing import get_args
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from eval.config.choices import presets  # noqa: E402
+from eval.config.compose import choice_settings  # noqa: E402
+from eval.config.presets import MEMORY, preset_names  # noqa: E402
 from eval.results.figures.scale import MILLION, READ_GOAL_MS, SYSTEMS, WRITE_GOAL_MS, ScalePoint, keep  # noqa: E402
 from memsys.embedding.contract import Vectors  # noqa: E402
 from memsys.embedding.hashing import HashingEmbedder  # noqa: E402
@@ -107,15 +108,15 @@ class Costs:
 
 
 def one_preset_per_system() -> list[str]:
-    """Of every folder of conf/memory the preset with the shortest name that can be built here.
+    """Of every system the preset with the shortest name that can be built here.
 
     Presets behind a gate, those that read gold, packages that are programs of their own, and those that lack a model or
     a Python package are passed over.
     """
-    folders: dict[str, list[str]] = {}
-    for name, preset in presets().items():
-        folders.setdefault(preset.choice.partition("/")[0], []).append(name)
-    found = (next(filter(_usable, sorted(names, key=lambda name: (len(name), name))), "") for names in folders.values())
+    systems: dict[str, list[str]] = {}
+    for name in preset_names(MEMORY):
+        systems.setdefault(str(choice_settings("memory", name)["_target_"]), []).append(name)
+    found = (next(filter(_usable, sorted(names, key=lambda name: (len(name), name))), "") for names in systems.values())
     return sorted(filter(None, found))
 
 

@@ -91,7 +91,7 @@ def compose_plan(memory: str, embedder: str, url: str, folder: str) -> Plan:
         "use_cache=false", f"run_dir={folder}", "score=false",
         f"schedule.questions_in_flight={IN_FLIGHT}", *SETTINGS.get(preset, ()),
     ]  # fmt: skip
-    overrides += [f"memory.host={host}"] if host else []
+    overrides += [f"memory@memory.host={host}"] if host else []
     plan: Plan = compose(overrides)
     return plan
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from jinja2 import Template as JinjaTemplate
 
-from eval.config.choices import presets
+from eval.config.presets import MEMORY, preset_names
 from eval.config.prompt_choice import MissingPromptsError, prompt_rows
 from eval.running.composed import compose_plan
 from memsys.assets.paths import ROOT
@@ -135,7 +135,7 @@ def test_a_printed_reply_has_the_fields_of_our_schema_in_their_order(name: str, 
     assert fields == ([] if schema is None or prompt.role == "update" else list(schema["properties"]))
 
 
-@pytest.mark.parametrize("preset", sorted(presets()))
+@pytest.mark.parametrize("preset", preset_names(MEMORY))
 def test_every_preset_can_be_composed_with_them(preset: str) -> None:
     try:
         plan = compose_plan([f"memory={preset}", "prompts=authors"])

@@ -7,8 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from eval.config.choices import presets, settings_of
-from eval.running.composed import with_host
+from eval.config.compose import choice_settings
+from eval.config.presets import MEMORY, preset_names
 from memsys.embedding.contract import Embedder
 from memsys.protocol import MemoryConfig, MemorySystem, Parts
 from memsys.vocabulary import Conversation, Turn
@@ -16,13 +16,13 @@ from tests.support.fakes import FakeModel, WordEmbedder
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 
-#: Names of all presets of memories, of files and of variants.
-PRESETS = tuple(sorted(presets()))
+#: Names of all presets of memories.
+PRESETS = preset_names(MEMORY)
 
 #: Those of packages, which run in environments of their own (`scripts/make_package_env.py`): tests that need the
 #: package are in tests/contract/test_package_workers.py, for each whose environment is there.
 PACKAGES = tuple(
-    name for name in PRESETS if str(settings_of(presets()[name])["_target_"]).startswith("baselines.packages.")
+    name for name in PRESETS if str(choice_settings("memory", name)["_target_"]).startswith("baselines.packages.")
 )
 
 #: Presets that run within this process.
@@ -37,8 +37,8 @@ def composed(name: str) -> Mapping[str, Any]:
 
     preset, _, host = name.partition("+")
     with initialize_config_dir(str(CONF), version_base=None):
-        config = compose(None, overrides=[f"+memory={preset}", *([f"memory.host={host}"] if host else [])])
-    container = OmegaConf.to_container(with_host(config).memory, resolve=True)
+        config = compose(None, overrides=[f"+memory={preset}", *([f"memory@memory.host={host}"] if host else [])])
+    container = OmegaConf.to_container(config.memory, resolve=True)
     assert isinstance(container, dict)
     return {str(key): value for key, value in container.items()}
 

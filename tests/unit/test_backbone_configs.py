@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from eval.config.choices import presets
+from eval.config.presets import preset_names
 from memsys.llm.backbone import BackboneConfig
 from memsys.llm.engines.openai import OpenAIEngineConfig
 from memsys.llm.engines.vllm import VllmEngineConfig
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
-NAMES = sorted(presets(CONF / "backbone"))
+NAMES = preset_names(CONF / "backbone")
 
 #: What a choice leaves to whoever makes it.
 LEFT_OPEN = {"endpoint": ("backbone.model=served", "backbone.engine.base_urls=[http://127.0.0.1:8000/v1]")}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from eval.config.choices import CONF, find
+from eval.config.presets import CONF, preset_names
 from eval.config.prices import FILE, EmbeddingPrice, Price, dates_of, load_embedding_prices, load_prices
 from eval.results.compare.model import make_report
 from eval.results.compare.rows import system_rows
@@ -218,7 +218,7 @@ def test_the_shipped_prices_name_backbones_a_day_and_a_source() -> None:
     assert {"gpt4o_mini", "gpt5_nano"} <= set(prices)
     assert load_embedding_prices()["text-embedding-3-small"].of(1_000_000) == pytest.approx(0.02)
     for name, price in (*prices.items(), *load_embedding_prices().items()):
-        assert name in load_embedding_prices() or find(name, CONF / "backbone")
+        assert name in load_embedding_prices() or name in preset_names(CONF / "backbone")
         assert price.source
         assert date.fromisoformat(f"{price.date}-01" if len(price.date) == 7 else price.date) < date(2100, 1, 1)
     assert prices["gpt4o_mini"].of(1_000_000, 500_000) == pytest.approx(0.15 + 0.30)

@@ -1,61 +1,130 @@
-"""What may be chosen: files, variants, names, old names; every spelling that ever was makes the same method."""
+"""What may be chosen: every choice of ``conf/`` is a file that plain Hydra composes."""
 
 import json
+import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
-import yaml
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.utils import create_config_search_path
 
-from eval.config.choices import aliases, current_name, find, presets, settings_of
-from eval.config.compose import compose
+from eval.config.compose import choice_settings, compose, config_loader, find_settings
+from eval.config.presets import GLOBAL_GROUPS, MEMORY, current_name, description, preset_names, read_settings
+from eval.config.run_help import groups
 from eval.running.plan import identity_of, run_path
 from eval.runs.identity import identity_hash
 from memsys.errors import ConfigError
 from tests.support.composing import CONF, composed
 from tests.unit.test_experiments import plan
 
-#: All choices of the version before folders and variants: the names that users may have typed.
-OLD = json.loads((Path(__file__).parents[1] / "golden" / "old_choices.json").read_text())
+GROUPS = (*groups(CONF), "judge")
+
+#: Composes the choices that it is given, each as GROUP=CHOICE, in a process that cannot import this project.
+PLAIN = """
+import importlib.util, json, sys
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+assert not any(importlib.util.find_spec(name) for name in ("memsys", "eval", "baselines"))
+conf, choices, made = sys.argv[1], json.loads(sys.stdin.read()), {}
+with initialize_config_dir(conf, version_base="1.3"):
+    for choice in choices:
+        group, _, name = choice.partition("=")
+        if group[0] == "+" or group.startswith("hydra/"):  # sets the whole configuration
+            made[choice] = OmegaConf.to_container(compose("config", overrides=[choice], return_hydra_config=True))
+        else:
+            config = compose(f"{group}/{name}")
+            made[choice] = OmegaConf.to_container(OmegaConf.select(config, group.replace("/", ".")))
+print(json.dumps(made, default=str))
+"""
 
 
-@pytest.mark.parametrize("name", OLD["memory"])
-def test_every_old_name_of_a_memory_is_a_preset_of_that_name_or_an_alias(name: str) -> None:
-    found = find(name)
-    assert found is not None
-    assert found.name == name or composed(name) == composed(found.choice)
+def written(group: str, choice: str) -> str:
+    """Return how a command line chooses it."""
+    added = "+" if group in GLOBAL_GROUPS else ""
+    return f"{added}{group}={choice}"
 
 
-@pytest.mark.parametrize("name", OLD["experiment"])
-def test_every_old_name_of_an_experiment_makes_a_plan(name: str) -> None:
-    made = plan(f"+experiment={name}")
-    assert name.startswith(made.experiment) or name in aliases()["experiment"]
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """Every choice of every group, composed without this project on the path and so without its plug-ins."""
+    choices = [written(group, choice) for group in GROUPS for choice in preset_names(CONF / group)]
+    packages = tmp_path_factory.mktemp("packages")  # what is installed, without this project where it is so too
+    for place in dict.fromkeys((sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))):
+        for each in Path(place).iterdir():
+            link = packages / each.name
+            if each.name not in ("memsys", "eval", "baselines") and each.suffix != ".pth" and not link.exists():
+                link.symlink_to(each)
+    code = f"import sys; sys.path.append({str(packages)!r})\n{PLAIN}"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, str(CONF)], input=json.dumps(choices), cwd=packages,
+        capture_output=True, text=True, timeout=800, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    made: dict[str, object] = json.loads(done.stdout)
+    return made
 
 
-@pytest.mark.parametrize("group", sorted(OLD.keys() - {"memory", "experiment", "sweep"}))
-def test_other_choices_have_the_names_that_they_had(group: str) -> None:
-    known = presets(CONF / group)
-    assert [name for name in OLD[group] if name not in known and not (CONF / group / f"{name}.yaml").is_file()] == []
+@pytest.mark.timeout(900)
+def test_every_choice_composes_under_plain_hydra(plain: dict[str, object]) -> None:
+    missing = [
+        written(group, choice)
+        for group in GROUPS
+        for choice in preset_names(CONF / group)
+        if not plain.get(written(group, choice))
+    ]
+    assert not missing and len(plain) > 200
+    assert {name: plain[f"memory={name}"] for name in preset_names(MEMORY)} == {
+        name: composed_plainly(name) for name in preset_names(MEMORY)
+    }
 
 
-def test_an_old_name_is_told_once(capfd: pytest.CaptureFixture[str]) -> None:
-    from hydra import compose, initialize_config_dir
-
-    from hydra_plugins.memsys_choices import _say_once
-
-    _say_once.cache_clear()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        for _ in range(2):
-            compose(None, overrides=["+memory=clag_tau_010"])
-        compose(None, overrides=["+memory=clag_tau_015"])
-    assert capfd.readouterr().err == "note: memory=clag_tau_010 is now written memory=clag/paper\n"
+def composed_plainly(name: str) -> object:
+    """Return what this project composes of a memory, unresolved, as JSON has it."""
+    return json.loads(json.dumps(choice_settings("memory", name)))
 
 
-def test_one_method_is_one_run_whatever_it_is_called(tmp_path: Path) -> None:
-    names = ("clag", "clag/paper", "clag_paper", "clag_tau_010", "clag_n_init_3")
-    made = [plan(f"memory={name}", f"runs_dir={tmp_path}") for name in names]
-    assert len({run_path(one, identity_of(one, "0")) for one in made}) == 1
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_choice_begins_with_what_it_is(group: str) -> None:
+    """Help and docs/choices.md show it."""
+    assert [name for name in preset_names(CONF / group) if not description(CONF / group / f"{name}.yaml")] == []
+
+
+def test_memories_are_files_of_one_folder_that_bear_their_name() -> None:
+    assert not [path for path in MEMORY.iterdir() if path.is_dir()]
+    named = {name: composed(name)["name"] for name in preset_names(MEMORY)}
+    assert {name: own for name, own in named.items() if own != name} == {"gated": "gated_rag"}
+
+
+@pytest.mark.parametrize("group", ["backbone", "dataset", "experiment"])
+def test_a_choice_bears_the_name_of_its_file(group: str) -> None:
+    key = "experiment" if group == "experiment" else "name"
+    files = {name: read_settings(CONF / group / f"{name}.yaml") for name in preset_names(CONF / group)}
+    assert {name: own[key] for name, own in files.items() if own.get(key, name) != name} == {}
+
+
+def test_settings_of_a_choice_come_from_its_file_and_those_it_starts_from(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "a.yaml").write_text("name: a\nk: {one: 1, two: 2}\n")
+    (tmp_path / "memory" / "b.yaml").write_text("defaults: [a, _self_]\nname: b\nk: {two: 3}\n")
+    found = choice_settings("memory", "b", tmp_path)
+    assert found == {"name": "b", "k": {"one": 1, "two": 3}}
+    found["k"]["two"] = 4
+    assert choice_settings("memory", "b", tmp_path)["k"]["two"] == 3
+    assert find_settings("memory", "c", tmp_path) is None
+    with pytest.raises(ConfigError, match="memory='c' is unknown; choose one of a, b"):
+        choice_settings("memory", "c", tmp_path)
+
+
+def test_a_file_that_is_no_yaml_is_named(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "a.yaml").write_text("value: 1\nvalue: 2\n")
+    with pytest.raises(ConfigError, match=r"a\.yaml, line 2: is not YAML \(found duplicate key value\)"):
+        choice_settings("memory", "a", tmp_path)
+
+
+def test_a_name_that_older_runs_recorded_is_that_of_a_preset() -> None:
+    assert current_name("rag_turn") == "rag" and current_name("clag") == "clag"
 
 
 def test_a_kind_and_its_number_are_one_run() -> None:
@@ -65,90 +134,22 @@ def test_a_kind_and_its_number_are_one_run() -> None:
     assert identity_of(by_number, "0")["dataset"]["categories"] == [2, 1]
 
 
-def test_a_variant_and_the_same_override_are_one_run(tmp_path: Path) -> None:
+def test_a_preset_and_the_same_override_are_one_run(tmp_path: Path) -> None:
     folder = f"runs_dir={tmp_path}"
-    variant, written = plan("memory=clag/tau_015", folder), plan("memory=clag", "memory.tau=0.15", folder)
-    identity = identity_of(variant, "0")
+    preset, written = plan("memory=clag_tau_015", folder), plan("memory=clag", "memory.tau=0.15", folder)
+    identity = identity_of(preset, "0")
     assert identity_hash(identity) == identity_hash(identity_of(written, "0"))
-    path = run_path(variant, identity)
+    path = run_path(preset, identity)
     assert path.name.startswith("clag_tau_015-")
     path.mkdir(parents=True)
     assert run_path(written, identity_of(written, "0")) == path
 
 
-@pytest.mark.parametrize("name", sorted(presets()))
-def test_settings_read_without_hydra_are_those_that_it_composes(name: str) -> None:
-    preset = presets()[name]
-    made = dict(composed(name))
-    if "host" in made:
-        made |= {"host": made["host"]["name"], "name": "gated"}
-    assert settings_of(preset) == made
-    assert preset.about
-
-
-def test_names_are_unique_and_a_variant_says_what_it_must(tmp_path: Path) -> None:
-    folder = tmp_path / "memory"
-    (folder / "a").mkdir(parents=True)
-    (folder / "a" / "paper.yaml").write_text("# One.\nname: a\nk: {one: 1, two: 2}\n")
-    variants = folder / "a" / "variants.yaml"
-    variants.write_text(yaml.safe_dump({"more": {"about": "More.", "of": "paper", "set": {"k": {"two": 3}}}}))
-    assert current_name("a/more", folder) == "a_more"
-    more = find("a_more", folder)
-    assert more is not None and settings_of(more, folder) == {"name": "a_more", "k": {"one": 1, "two": 3}}
-    assert find("nope", folder) is None and current_name("nope", folder) == "nope"
-    (folder / "a_more.yaml").write_text("# Another.\n")
-    with pytest.raises(ConfigError, match="are both called a_more; change the name of one"):
-        presets(folder)
-    variants.write_text("more: {of: paper}\n")
-    with pytest.raises(ConfigError, match="more must have `about`, `of` and `set`"):
-        presets(folder)
-
-
-def test_a_variant_of_an_experiment_chooses_and_sweeps(tmp_path: Path) -> None:
-    folder = tmp_path / "experiment"
-    folder.mkdir()
-    (folder / "base.yaml").write_text("# One.\ndefaults:\n  - override /memory: rag\nexperiment: base\nseed: 1\n")
-    entry = {"about": "More.", "of": "base", "choose": {"memory": "amem"}, "set": {"seed": 2}, "sweep": {"seed": "2,3"}}
-    (folder / "variants.yaml").write_text(yaml.safe_dump({"more": entry, "less": {"about": "Less.", "of": "more"}}))
-    more, less = find("more", folder), find("less", folder)
-    assert more is not None and less is not None and more.choose == {"memory": "amem"}
-    swept = {"mode": "MULTIRUN", "sweeper": {"params": {"seed": "2,3"}}}
-    assert settings_of(more, folder) == {"experiment": "more", "seed": 2, "hydra": swept}
-    assert settings_of(less, folder) == {"experiment": "less", "seed": 2, "hydra": swept}
-    (folder / "variants.yaml").write_text(yaml.safe_dump({"more": entry | {"settings": {}}}))
-    with pytest.raises(ConfigError, match="must have `about` and `of`; it may have `choose`, `set`, `sweep`"):
-        presets(folder)
-
-
-@pytest.mark.parametrize("group", ["experiment", "sweep", "memory/clag", "backbone"])
-def test_a_file_of_variants_is_no_choice(group: str) -> None:
-    known = ConfigLoaderImpl(create_config_search_path(str(CONF))).repository
-    assert not known.config_exists(f"{group}/variants")
-    assert "variants" not in known.get_group_options(group)
-
-
-def test_a_sweep_is_a_variant_of_the_papers_tables_and_bears_its_name() -> None:
-    config = compose(ConfigLoaderImpl(create_config_search_path(str(CONF))), ["+sweep=clag_table2"], sweep=True)
+def test_a_sweep_starts_from_the_papers_tables_and_its_files_bear_its_name() -> None:
+    config = compose(config_loader(), ["+sweep=clag_table2"], sweep=True)
     assert (config.timing, config.hydra.sweep.dir) == ("latency", f"{config.runs_dir}/.sweeps/clag_table2")
     assert list(config.hydra.sweeper.params.items()) == [
         ("+experiment", "clag_locomo"),
         ("memory", "rag_clag,amem,gam,memoryos,clag"),
     ]
     assert config.hydra.launcher._target_.endswith("MemsysJoblibLauncher")
-
-
-def test_a_file_is_parsed_as_omegaconf_does_and_again_when_it_has_changed(tmp_path: Path) -> None:
-    """Files are parsed once for all configurations of a process: a change must not be missed."""
-    (tmp_path / "aliases.yaml").write_text("{}")
-    loader = ConfigLoaderImpl(config_search_path=create_config_search_path(str(tmp_path)))
-    texts = {"value: 1e-3  # PyYAML: a text": 0.001, "value: 2001-01-01": "2001-01-01", "value: a\n": "a"}
-    for text, value in texts.items():
-        (tmp_path / "config.yaml").write_text(text)
-        for _ in range(2):
-            config = compose(loader, [])
-            assert config.value == value
-            config.value = "changed"  # in this configuration alone
-    (tmp_path / "config.yaml").write_text("value: 1\nvalue: 2\n")
-    with pytest.raises(ConfigError, match=r"config\.yaml, line 2: is not YAML \(found duplicate key value\)"):
-        compose(loader, [])
-    assert loader.repository.sources[1].path == str(tmp_path)

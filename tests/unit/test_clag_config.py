@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.config.choices import presets
+from eval.config.presets import MEMORY, preset_names
 from eval.runs.snapshot import load_snapshot, save_snapshot
 from memsys.clag.centroids import Centroids
 from memsys.clag.cluster import frequent_tags, provisional_summary
@@ -24,7 +24,7 @@ from memsys.notes.store import NoteStore
 from memsys.vocabulary import Completion
 from tests.support.clag import composed, joint, memory, partition_of, preset, replying, unit, write_all
 
-PRESETS = [name for name in presets() if name.startswith("clag") and name != "clag_quickstart"]
+PRESETS = [name for name in preset_names(MEMORY) if name.startswith("clag") and name != "clag_quickstart"]
 
 #: What each ablation changes against ``clag``.
 ABLATIONS: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eval import loaders
-from eval.config.choices import chosen_settings
+from eval.config.compose import choice_settings
 from eval.inspect_data import FOLDER, count_tokens, describe, main, presets, read_config, tables
 from eval.loaders.locate import sample_path
 from eval.loaders.meanings import COUNTS, NOTES
@@ -20,7 +20,7 @@ SAMPLES = [name for name in presets() if name.endswith("_sample")]
 
 @pytest.mark.parametrize("name", presets())
 def test_every_preset_spells_out_every_setting_and_bears_its_own_name(name: str) -> None:
-    settings = chosen_settings(name, FOLDER, "dataset")
+    settings = choice_settings("dataset", name)
     config = read_config(name, {})
     assert dataclasses.is_dataclass(config)
     assert set(settings) - {"_target_"} == {field.name for field in dataclasses.fields(config) if field.init}

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from eval.config.choices import MEMORY, presets, settings_of
+from eval.config.compose import choice_settings
+from eval.config.presets import MEMORY, preset_names
 from memsys.errors import ConfigError
 from memsys.llm.roles import RoleSettings, bounded, check_role_names, roles_by_schema
 
@@ -46,10 +47,10 @@ def test_a_preset_describes_exactly_the_roles_that_are_asked(given: dict[str, An
     check_role_names({"b": {}, "a": {}}, ("a", "b"))
 
 
-@pytest.mark.parametrize("name", sorted(presets(MEMORY)))
+@pytest.mark.parametrize("name", preset_names(MEMORY))
 def test_a_retry_that_a_preset_names_has_an_effect(name: str) -> None:
     """At temperature 0 without a correction the same prompt would only have the same reply."""
-    roles = settings_of(presets(MEMORY)[name]).get("roles") or {}
+    roles = choice_settings("memory", name).get("roles") or {}
     without_effect = [
         role
         for role, settings in roles.items()

@@ -18,7 +18,7 @@ from baselines.memorybank.forgetting import ForgettingRules, days_ago, is_kept
 from baselines.memorybank.memory import MemoryBankMemory
 from baselines.memorybank.rules import MemoryBankContextRules, SummaryRules
 from baselines.memorybank.summaries import dated_entries, first_sentences, parts_of
-from eval.config.choices import presets
+from eval.config.presets import MEMORY, preset_names
 from eval.inspect_data import read_config
 from eval.loaders.shapes import shape_of
 from eval.sweep.calls import memory_calls
@@ -502,7 +502,7 @@ def test_locomo_takes_564_calls(locomo_file: Path) -> None:
 
 
 def test_every_preset_of_memorybank_is_covered_by_the_contract() -> None:
-    names = {name for name in presets() if name.startswith("memorybank")}
+    names = {name for name in preset_names(MEMORY) if name.startswith("memorybank")}
     assert names == {
         "memorybank", "memorybank_code", "memorybank_forget", "memorybank_forget_scaled", "memorybank_items",
         "memorybank_items_small", "memorybank_small",

@@ -160,9 +160,9 @@ def test_a_role_names_what_it_lacks(tmp_path: Path) -> None:
 def test_a_host_that_is_none_is_one_short_message() -> None:
     """A hundred names stood in it."""
     with pytest.raises(ConfigError) as raised:
-        compose_plan([*QUICK, "memory=gated", "memory.host=raag"])
-    assert str(raised.value).startswith("memory.host=raag is not a preset of conf/memory; did you mean rag")
-    assert len(str(raised.value)) < 160
+        check_command_line([*QUICK, "memory=gated", "memory@memory.host=raag"])
+    assert str(raised.value).startswith("memory@memory.host=raag: there is no memory/raag; did you mean rag")
+    assert len(str(raised.value)) < 220
 
 
 def test_a_prompt_that_is_no_text_is_named(tmp_path: Path) -> None:

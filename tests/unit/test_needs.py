@@ -43,7 +43,7 @@ def nothing_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     ("memory", "words"),
     [
         ("memory=amem", "memory=amem calls the backbone (roles "),
-        ("memory=gated memory.host=amem", "calls the backbone (roles "),
+        ("memory=gated_amem", "calls the backbone (roles "),
         ("memory=rag memory.query=keywords", "memory=rag calls the backbone (role keywords)"),
         ("memory=full_context", "memory=full_context counts tokens with the backbone's tokenizer"),
         ("memory=rag_chunk", "memory=rag_chunk counts tokens with the backbone's tokenizer"),

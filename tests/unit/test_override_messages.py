@@ -180,7 +180,7 @@ def test_the_command_ends_with_2_and_no_word_of_hydras(tmp_path: Path, arguments
 @pytest.mark.parametrize(
     ("arguments", "cells"),
     [
-        (["-m", "memory=amem/small,clag/small", "memory.context.max_tokens=512"], {("memory.context.max_tokens=512",)}),
+        (["-m", "memory=amem_small,clag_small", "memory.context.max_tokens=512"], {("memory.context.max_tokens=512",)}),
         (["+experiment=locomo_qwen05b_part", "memory=amem_small,clag_small", "memory.context.max_links="],
          {("memory.context.max_links=",)}),
         (["-m", "memory=rag,bm25_turn", "memory.k=3", "runs_dir=there"], {("memory.k=3", "runs_dir=there")}),

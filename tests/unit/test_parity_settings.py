@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from eval.config.choices import MEMORY, presets, settings_of
+from eval.config.compose import choice_settings
+from eval.config.presets import MEMORY, preset_names
 from eval.parity.compare import Comparer
 from eval.parity.config import counterparts, find_counterpart
 from eval.parity.explain import explain
@@ -89,7 +90,7 @@ def test_another_value_is_a_difference_until_a_departure_says_so() -> None:
 @pytest.mark.parametrize("name", counterparts())
 def test_every_named_setting_is_one_of_the_systems_presets(name: str) -> None:
     counterpart = find_counterpart(name)
-    settings = [settings_of(preset) for preset in presets(MEMORY).values()]
+    settings = [choice_settings("memory", preset) for preset in preset_names(MEMORY)]
     own = [one for one in settings if system_of(str(one["_target_"]))[0] == counterpart.system]
     assert counterpart.released
     for setting in counterpart.released:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval.config.choices import find, presets, settings_of
-from eval.config.presets import CONF
+from eval.config.compose import choice_settings
+from eval.config.presets import CONF, preset_names
 from eval.loaders import hotpotqa_files
 from memsys.assets.catalog import CATALOG
 from scripts.make_package_env import install
@@ -48,11 +48,9 @@ def test_the_environment_is_installed_by_checksum() -> None:
     assert "--no-deps --require-hashes --requirement requirements.lock" in (ROOT / "Makefile").read_text()
 
 
-@pytest.mark.parametrize("name", sorted(presets(CONF / "backbone")))
+@pytest.mark.parametrize("name", preset_names(CONF / "backbone"))
 def test_models_of_the_hub_are_pinned_by_commit(name: str) -> None:
-    preset = find(name, CONF / "backbone")
-    assert preset is not None
-    engine = settings_of(preset, CONF / "backbone").get("engine") or {}
+    engine = choice_settings("backbone", name).get("engine") or {}
     if HUB_NAME.fullmatch(str(engine.get("model", ""))):
         assert COMMIT.fullmatch(str(engine.get("revision"))), engine
 

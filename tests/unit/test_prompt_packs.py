@@ -227,7 +227,7 @@ def test_a_system_without_a_pack_says_so_and_nothing_of_its_release(monkeypatch:
 
 def test_a_preset_that_asks_otherwise_than_the_release_has_none_of_its_prompts() -> None:
     assert all("as in memgpt_code" in why for why in whys("memgpt"))
-    assert "as in memgpt_code" not in "".join(whys("memgpt/code"))
+    assert "as in memgpt_code" not in "".join(whys("memgpt_code"))
 
 
 def test_a_reader_that_the_pack_does_not_name_has_no_catalogued_prompt() -> None:

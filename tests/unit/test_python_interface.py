@@ -117,7 +117,7 @@ def test_a_memory_that_answers_itself_is_not_read_by_the_reader() -> None:
 
     model = ScriptedModel(reply)
     settings = ["memory.ingest.mode=insert"]
-    with memsys.open_memory("memgpt/native", backbone=model, embedder="hashing", settings=settings) as memory:
+    with memsys.open_memory("memgpt_native", backbone=model, embedder="hashing", settings=settings) as memory:
         memory.add(TURNS)
         answer = memory.answer("What is the cat called?")
     assert answer.prediction == "Pixel" and {call.role for call in model.calls} == {"search"}

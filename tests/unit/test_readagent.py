@@ -18,7 +18,7 @@ from baselines.readagent.pages import GistPage, mix
 from baselines.readagent.pagination import chosen_label, marked, next_chunk, paginate
 from baselines.readagent.paragraphs import TranscriptParagraph, paragraphs_of
 from baselines.readagent.rules import PageRules
-from eval.config.choices import presets
+from eval.config.presets import MEMORY, preset_names
 from eval.inspect_data import read_config
 from eval.loaders.shapes import shape_of
 from eval.sweep.calls import memory_calls
@@ -522,7 +522,7 @@ def test_planned_pages_of_locomo_are_those_of_breaks_in_the_middle(locomo_file: 
 
 
 def test_every_preset_of_readagent_is_covered_by_the_contract() -> None:
-    names = {name for name in presets() if name.startswith("readagent")}
+    names = {name for name in preset_names(MEMORY) if name.startswith("readagent")}
     assert names == {
         "readagent", "readagent_code", "readagent_pages_2", "readagent_sequential", "readagent_small",
     }  # fmt: skip

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 from eval.config.overrides import check_command_line
+from eval.config.presets import description
 from eval.rendering.markdown import replace_tables
 from eval.results.choices_page import NAME, PAGE, first_sentence, main_presets, systems_table
 
@@ -27,7 +28,7 @@ def test_the_main_presets_are_those_that_extend_no_other_name() -> None:
 
 def test_the_first_sentence_ends_at_a_full_stop_and_not_in_a_number(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("# Version 0.1 of\n# it. Then more.\nk: 1\n# Not this.\n")
-    assert first_sentence(tmp_path / "x.yaml") == "Version 0.1 of it"
+    assert first_sentence(description(tmp_path / "x.yaml")) == "Version 0.1 of it"
 
 
 #: A run or a sweep's plan with its settings; names in capitals stand for anything.

@@ -78,7 +78,7 @@ def test_an_experiment_names_roles_for_whichever_memory_has_them() -> None:
     assert (plan.second, plan.second_roles) == (None, ())
     plan = compose_plan([experiment, "memory=xmemory", *CHATS])
     assert (plan.backbone.name, plan.second.name, plan.second_roles) == ("gpt5_nano", "gpt41_mini", ("probe",))
-    gated = compose_plan([experiment, "memory=gated", "memory.host=xmemory", *CHATS])
+    gated = compose_plan([experiment, "memory=gated", "memory@memory.host=xmemory", *CHATS])
     assert gated.second_roles == ("probe",)
 
 
@@ -102,7 +102,7 @@ def test_a_raw_prompt_for_a_backbone_of_chats_is_refused_before_anything_runs() 
         compose_plan(hosted)
     with pytest.raises(ConfigError, match=r"second gpt41_mini serves chats alone .*memory\.host\.roles\.probe\.raw"):
         second = ["+backbone@second=gpt41_mini", "second_roles=[probe]"]
-        compose_plan(["memory=gated", "memory.host=xmemory", *second])
+        compose_plan(["memory=gated", "memory@memory.host=xmemory", *second])
     assert compose_plan([*hosted, "mode=retrieval_only"]).backbone is None
     with pytest.raises(ConfigError, match=r"backbone\.prompt_mode .* chat, since backbone\.completions=false"):
         compose_plan(["backbone=gpt4o", "backbone.prompt_mode=completion"])

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.config.choices import presets
-from eval.config.compose import compose_run
-from eval.config.presets import description
+from eval.config.compose import compose_run, config_loader
+from eval.config.presets import description, descriptions
 from eval.config.run_help import groups, help_text
 from eval.run import compose_and_run
 from eval.running.composed import compose_plan
@@ -68,12 +67,12 @@ def test_help_lists_every_preset_and_describes_those_of_a_group() -> None:
     text = help_text([])
     for name in groups(CONF):
         assert f"{name}=" in text
-        for preset in presets(CONF / name).values():
-            assert preset.choice in text and preset.about
+        for preset, about in descriptions(CONF / name).items():
+            assert preset in text and about
     memories = " ".join(help_text(["--help", "memory"]).split())
-    assert "clag/small CLAG" in memories and presets()["clag_small"].about in memories
-    assert "clag/code CLAG" in memories and description(CONF / "memory" / "clag" / "code.yaml") in memories
-    assert not {"judge", "tables", "backbone/base", "memory/clag"} & set(groups(CONF))
+    assert "clag_small CLAG" in memories and description(CONF / "memory" / "clag_small.yaml") in memories
+    assert "clag_code CLAG" in memories and description(CONF / "memory" / "clag_code.yaml") in memories
+    assert not {"judge", "tables", "backbone/base"} & set(groups(CONF))
     assert description(CONF / "experiment" / "quickstart.yaml").startswith("The sample conversation")
     with pytest.raises(ConfigError, match=r"memroy.*memory"):
         help_text(["--help", "memroy"])
@@ -208,12 +207,11 @@ def test_the_model_is_loaded_for_a_memory_that_embeds(name: str) -> None:
 
 def test_a_single_run_is_composed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``hydra.main`` composes twice; sweeps, settings of Hydra's own and its messages are left to it."""
-    from hydra._internal.config_loader_impl import ConfigLoaderImpl
-
+    loader = type(config_loader())
     composed, plans = [], []
-    load = ConfigLoaderImpl.load_configuration
+    load = loader.load_configuration
 
-    def counted(self: ConfigLoaderImpl, *args: Any, **kwargs: Any) -> Any:
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
         composed.append(args)
         return load(self, *args, **kwargs)
 
@@ -221,9 +219,9 @@ def test_a_single_run_is_composed_once(tmp_path: Path, monkeypatch: pytest.Monke
         plans.append(plan)
         return "", 0
 
-    monkeypatch.setattr(ConfigLoaderImpl, "load_configuration", counted)
+    monkeypatch.setattr(loader, "load_configuration", counted)
     monkeypatch.setattr("eval.run.run_one", no_run)
-    compose_and_run(["memory=clag/small", "seed=7", "score=false", f"runs_dir={tmp_path}"])
+    compose_and_run(["memory=clag_small", "seed=7", "score=false", f"runs_dir={tmp_path}"])
     assert len(composed) == 1
     assert [(plan.memory.name, plan.seed, "hydra" in plan.settings) for plan in plans] == [("clag_small", 7, False)]
     for overrides in (["+sweep=clag_table7"], ["memory=rag,clag"], ["hydra.verbose=false"], ["memory.no_such=1"]):
@@ -272,7 +270,7 @@ def test_a_memory_that_never_embeds_needs_no_files_of_the_embedder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder of kept vectors is named by the model's files, which such a run may lack."""
-    plan = compose_plan(["mode=retrieval_only", "memory=rag/bm25_turn", f"cache_dir={tmp_path}"])
+    plan = compose_plan(["mode=retrieval_only", "memory=bm25_turn", f"cache_dir={tmp_path}"])
     monkeypatch.setenv("MEMSYS_MODELS", str(tmp_path / "none"))
 
     async def load() -> None:

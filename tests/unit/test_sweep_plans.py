@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.config.choices import presets
+from eval.config.presets import preset_names
 from eval.loaders.shapes import shape_of
 from eval.runs.exports import exported_runs, read_export, read_record, write_export
 from eval.runs.folders import SUMMARIES
@@ -21,7 +21,7 @@ from memsys.errors import ConfigError
 from tests.support.composing import memory_config
 
 ROOT = Path(__file__).resolve().parents[2]
-SWEEPS = sorted(presets(ROOT / "conf" / "sweep"))
+SWEEPS = preset_names(ROOT / "conf" / "sweep")
 
 
 def counts(name: str, shape: DataShape, **changes: Any) -> dict[tuple[str, str], float]:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.config.choices import experiment_on_backbone, find, presets
-from eval.config.presets import CONF, read_settings
+from eval.config.presets import CONF, MEMORY, find_preset, preset_names, read_settings
 from eval.results.papers.printed import load_printed
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import load_spec, spec_names
@@ -25,14 +24,12 @@ systems: {rag: {label: RAG, memory: [rag]}}
 tables: {1: {title: Answers, block: backbone}}
 """
 
-SWEEPS = tuple(presets(CONF / "sweep"))
+SWEEPS = preset_names(CONF / "sweep")
 
 
 def parameters(sweep: str) -> dict[str, str]:
     """Values that a sweep declares, separated by commas, by what they are values of."""
-    found = find(sweep, CONF / "sweep")
-    assert found is not None
-    return dict(found.changes["hydra"]["sweeper"]["params"])
+    return dict(read_settings(CONF / "sweep" / f"{sweep}.yaml")["hydra"]["sweeper"]["params"])
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
@@ -45,7 +42,7 @@ def test_every_memory_of_a_sweep_has_a_row_in_its_papers_tables(sweep: str) -> N
 
 @pytest.mark.parametrize("paper", spec_names())
 def test_every_memory_of_a_table_is_a_preset_or_marked_as_not_built(paper: str) -> None:
-    built = set(presets())
+    built = set(preset_names(MEMORY))
     for name, system in load_spec(paper).systems.items():
         there = [memory for memory in system.memory if memory in built]
         assert there == (list(system.memory) if system.built else []), f"{paper}: {name}"
@@ -60,23 +57,19 @@ def test_every_printed_system_of_a_measured_table_is_declared(paper: str) -> Non
 
 
 def composed(experiment: str) -> dict[str, str]:
-    """Choices of an experiment with those that it builds on, by group; its name may end in a backbone's."""
-    found = find(experiment, CONF / "experiment")
-    if found is None:
-        on_backbone = experiment_on_backbone(experiment)
-        assert on_backbone is not None, experiment
-        return composed(on_backbone[0]) | {"backbone": on_backbone[1]}
-    if found.of is not None:
-        return composed(found.of) | dict(found.choose)
+    """Choices of an experiment with those that it builds on, by group."""
     chosen: dict[str, str] = {}
-    for entry in read_settings(found.file)["defaults"]:
-        chosen |= {group.removeprefix("override").strip(" /"): choice for group, choice in entry.items()}
+    for entry in read_settings(find_preset(experiment, CONF / "experiment", "experiment"))["defaults"]:
+        if isinstance(entry, dict):
+            chosen |= {group.removeprefix("override").strip(" /"): choice for group, choice in entry.items()}
+        elif entry != "_self_":
+            chosen |= composed(entry)
     return chosen
 
 
 def planned_runs(paper: str) -> Iterator[dict[str, str]]:
     """Data set and backbone of every cell of a paper's sweeps, and of its experiments as they stand."""
-    for name in presets(CONF / "experiment"):
+    for name in preset_names(CONF / "experiment"):
         if name.startswith(f"{paper}_"):
             yield composed(name)
     for sweep in SWEEPS:

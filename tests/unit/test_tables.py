@@ -15,9 +15,8 @@ from scipy import stats
 from eval import tables as tables_main
 from eval.commands.escaping import latex as escape
 from eval.config.answer_prompts import PROMPTS
-from eval.config.choices import MEMORY
 from eval.config.preset_settings import default_settings, overrides
-from eval.config.presets import CONF, read_settings
+from eval.config.presets import CONF, MEMORY, read_settings
 from eval.rendering.csv import render_csv
 from eval.rendering.latex import render_latex
 from eval.results.explain.show import _measured

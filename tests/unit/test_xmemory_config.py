@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from eval.config.choices import current_name
 from memsys.errors import ConfigError
 from memsys.xmemory.config import XMemoryConfig
 from memsys.xmemory.roles import SCHEMAS, make_roles
@@ -43,7 +42,7 @@ def test_every_group_spells_out_every_setting(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ABLATIONS))
 def test_an_ablation_changes_what_its_table_says(name: str) -> None:
-    assert preset(name) == replace(preset("xmemory", **ABLATIONS[name]), name=current_name(name))
+    assert preset(name) == replace(preset("xmemory", **ABLATIONS[name]), name=name)
 
 
 def test_the_values_that_paper_and_code_share() -> None:

@@ -20,8 +20,7 @@ from baselines.passages import passage_of_turn
 from eval.commands.commands import explains_errors, start
 from eval.commands.places import RESULTS
 from eval.commands.terminal import say
-from eval.config.choices import chosen_settings
-from eval.config.presets import CONF
+from eval.config.compose import choice_settings
 from eval.inspect_data import read_config
 from eval.metrics.evidence import DEPTH, EVIDENCE_METRICS, Ranking, normalise, rank_holding, recall
 from eval.metrics.overlap import harmonic
@@ -164,7 +163,7 @@ def score_records(rows: Mapping[str, Scores]) -> Table:
 
 def load_embedder() -> Embedder:
     """Return the embedder of CLAG's runs."""
-    settings = chosen_settings("minilm", CONF / "embedder", "embedder")
+    settings = choice_settings("embedder", "minilm")
     module, _, name = str(settings.pop("_target_")).rpartition(".")
     built: Embedder = getattr(importlib.import_module(module), name)(**settings).build()
     return built

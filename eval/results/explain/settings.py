@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from eval.config.choices import current_name
 from eval.config.preset_settings import default_settings, flat, overrides
 from eval.config.presets import CONF
 from eval.results.tables.spec import PaperSpec
@@ -47,8 +46,7 @@ def differences(run: StoredRun, dataset: str, system: str, spec: PaperSpec) -> l
 def _part(settings: Mapping[str, Any], part: str, preset: str, named: Mapping[str, Any]) -> list[SettingDifference]:
     """Compare one part with its preset, and with the paper's own name for it (``named``)."""
     name = str(settings.get("name"))
-    same = current_name(name, CONF / part) == current_name(preset, CONF / part)
-    found = [] if same else [SettingDifference(f"{part}.name", preset, name)]
+    found = [] if name == preset else [SettingDifference(f"{part}.name", preset, name)]
     defaults = default_settings(preset, CONF / part)
     if defaults is None:
         return found

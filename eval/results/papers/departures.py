@@ -9,9 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eval.config.choices import MEMORY, presets
 from eval.config.preset_settings import default_settings
-from eval.config.presets import CONF, preset_names
+from eval.config.presets import CONF, MEMORY, preset_names
 from eval.rendering.markdown import page, render_markdown
 from eval.rendering.table import Span, Table, columns
 from memsys.counting import repeated
@@ -39,7 +38,7 @@ def systems(folder: Path = MEMORY) -> dict[str, tuple[Path, tuple[str, ...]]]:
         ConfigError: a preset names no class of a package that is there.
     """
     found: dict[str, tuple[Path, list[str]]] = {}
-    for preset in presets(folder):
+    for preset in preset_names(folder):
         name, place = system_of(str(_settings(preset, folder).get("_target_")))
         found.setdefault(name, (place, []))[1].append(preset)
     return {name: (place, tuple(presets)) for name, (place, presets) in sorted(found.items())}

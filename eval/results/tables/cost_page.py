@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from eval.config.answer_prompts import prompts_of
-from eval.config.choices import MEMORY
 from eval.config.preset_settings import default_settings
+from eval.config.presets import MEMORY
 from eval.rendering.markdown import bullets, page, render_markdown
 from eval.rendering.table import DASH, Cell, Column, Table, figure, texts
 from eval.results.tables.costs import (

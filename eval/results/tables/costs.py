@@ -11,8 +11,7 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from eval.config.choices import presets
-from eval.config.presets import read_settings
+from eval.config.presets import MEMORY, preset_names, read_settings
 from eval.results.tables.stored import StoredRun
 from eval.scoring.call_costs import READ_PHASES
 from memsys.assets.paths import shipped
@@ -105,7 +104,7 @@ def load_costs(path: Path = FILE) -> CostRegistry:
         raise ConfigError(f"{path}: {error}") from error
     for number, row in enumerate(found.rows):
         _check_row(f"{path}: rows[{number}]", row, found)
-    known = presets()
+    known = preset_names(MEMORY)
     for method, names in found.methods.items():
         if unknown := [name for name in names if name not in known]:
             raise ConfigError(f"{path}: methods.{method}: there is no preset {unknown[0]!r}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.commands.terminal import stage
 from eval.config.answer_prompts import prompts_of
-from eval.config.choices import current_name
+from eval.config.presets import current_name
 from eval.loaders.question_types import ADVERSARIAL
 from eval.loaders.registry import info_of, is_own
 from eval.results.tables.older_rows import with_shown
