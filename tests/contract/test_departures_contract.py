@@ -1,9 +1,9 @@
 """Every memory system states its departures from paper and release, and what a statement names is there."""
 
 import pytest
-from eval.config.choices import MEMORY
 
 from eval.config.preset_settings import default_settings
+from eval.config.presets import MEMORY, read_settings
 from eval.results.papers.departures import checked, load_departures, systems
 from memsys.departures import ALL, read_departures
 
@@ -38,8 +38,8 @@ def test_a_switch_that_is_a_departure_stands_alike_in_all_presets_it_names(syste
         assert len({value for value in values if isinstance(value, bool)}) < 2, departure.id
 
 
-#: Variations that do as a release does, under another name than ``code``.
-AS_RELEASED = ("rag_clag", "rag_keywords")
+#: Presets that do as a release does, under another name than ``code``.
+AS_RELEASED = ("rag_clag", "rag_keywords", "nemori_current")
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

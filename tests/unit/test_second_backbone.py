@@ -113,7 +113,7 @@ def test_roles_that_are_to_chat_do_and_the_run_is_that_of_the_setting() -> None:
     listed, typed = compose_plan([*hosted, *CHATS]), compose_plan([*hosted, "memory.roles.probe.raw=false"])
     assert listed.settings["memory"]["roles"]["probe"]["raw"] is False
     assert identity_of(listed, "") == identity_of(typed, "")
-    assert compose_plan(["memory=rag/turn", "backbone=gpt4o", *CHATS]).memory.name == "rag"
+    assert compose_plan(["memory=rag", "backbone=gpt4o", *CHATS]).memory.name == "rag"
     with pytest.raises(ConfigError, match="chat_roles: no memory has a role prob"):
         compose_plan([*hosted, "chat_roles=[prob]"])
 
