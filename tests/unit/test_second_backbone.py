@@ -76,10 +76,11 @@ def test_an_experiment_names_roles_for_whichever_memory_has_them() -> None:
     experiment = "+experiment=xmemory_locomo_gpt5_nano"
     plan = compose_plan([experiment])
     assert (plan.second, plan.second_roles) == (None, ())
-    plan = compose_plan([experiment, "memory=xmemory", *CHATS])
+    plan = compose_plan([experiment, "memory=xmemory"])
     assert (plan.backbone.name, plan.second.name, plan.second_roles) == ("gpt5_nano", "gpt41_mini", ("probe",))
-    gated = compose_plan([experiment, "memory=gated", "memory@memory.host=xmemory", *CHATS])
+    gated = compose_plan([experiment, "memory=gated", "memory@memory.host=xmemory"])
     assert gated.second_roles == ("probe",)
+    assert gated.settings["memory"]["host"]["roles"]["probe"]["raw"] is False
 
 
 @pytest.mark.parametrize(
