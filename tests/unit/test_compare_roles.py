@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.results.compare.roles import FORMATS, RoleCalls, role_calls, role_groups
+from eval.results.compare.roles import RoleCalls, role_calls, roles_page
 from eval.results.tables.stored import StoredRun
 from eval.scoring.rows import ScoreRow
 
@@ -39,14 +39,14 @@ def test_what_older_summaries_did_not_count_is_a_dash() -> None:
     older = {name: value for name, value in ANALYSE.items() if name not in ("cut_short", "second_attempts")}
     [found] = role_calls(made(write={"evolve": older}))
     assert (found.cut_short, found.asked_again, found.malformed) == (None, None, 5.0)
-    page = FORMATS["md"](role_groups([made(write={"evolve": older})]))
+    page = roles_page([made(write={"evolve": older})]).files["calls_by_role.md"]
     assert "| write | evolve | 20 | 2.00 | – | 200 | 30 | 25.0 % | 5.0 % | – | – | 25.0 % |" in page
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("suffix", ["md", "csv", "tex"])
 def test_every_format_has_every_role_and_a_run_without_ledger_none(suffix: str) -> None:
     run = made(prepare={"analyse": ANALYSE}, answer={"default": ANSWER})
-    page = FORMATS[suffix](role_groups([run, replace(made(), summary={})]))
+    page = roles_page([run, replace(made(), summary={})]).files[f"calls_by_role.{suffix}"]
     assert "analyse" in page and "default" in page
     if suffix == "csv":
         first, second = csv.DictReader(io.StringIO(page))

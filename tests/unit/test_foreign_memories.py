@@ -7,13 +7,14 @@ from math import comb
 import pytest
 
 from eval.inspect_data import read_config
+from eval.rendering.csv import render_csv
 from eval.results.analysis.foreign_memories import (
     COLUMNS,
     DISTINCT,
     at_random,
     compare_memories,
     printed_rows,
-    render,
+    score_records,
     scored,
 )
 from memsys.embedding.hashing import HashingEmbedder
@@ -59,7 +60,7 @@ def test_the_samples_give_every_row_and_column() -> None:
     )
     own, foreign = rows["its own memory, by the question"], rows["HotpotQA's memory, by the question"]
     assert own["recall@10"] > foreign["recall@10"]
-    table = [*csv.reader(io.StringIO(render({**rows, **printed_rows()})))]
+    table = [*csv.reader(io.StringIO(render_csv(score_records({**rows, **printed_rows()}))))]
     assert table[0] == ["search", *COLUMNS.values(), *DISTINCT]
     assert [row[:6] for row in table if row[0] == "printed rag"] == [
         ["printed rag", "4.60", "1.65", "2.29", "1.48", "20.19"]

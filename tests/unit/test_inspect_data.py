@@ -38,7 +38,7 @@ def test_every_data_set_has_a_sample_that_can_be_reported(name: str) -> None:
     assert sum(row["turns"] for row in report["conversations"]) == data.counts["turns"]
     assert sum(row["tokens"] for row in report["conversations"]) == report["tokens"]["per_turn"]["sum"]
     by_category = tables(report)[2]
-    assert not isinstance(by_category, str) and by_category.row_count == len(data.category_names)
+    assert not isinstance(by_category, str) and len(by_category.rows) == len(data.category_names)
 
 
 def test_every_data_set_has_a_sample() -> None:
