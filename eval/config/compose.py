@@ -100,7 +100,7 @@ def locate(target: str) -> Any:
 
     Raises:
         ImportError: it cannot be imported.
-        ValueError: it is no dotted name.
+        ValueError: it is not a dotted name.
     """
     from hydra._internal.utils import _locate
 

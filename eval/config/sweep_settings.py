@@ -1,6 +1,6 @@
 """Settings of a sweep's cells that what is above the cells does not have.
 
-Hydra applies a setting with one value above the cells too, where the default memory stands instead of those that the
+Hydra applies a setting with one value above the cells too, where the default memory is instead of those that the
 sweep is over, and ends if that has no such setting.
 """
 

@@ -104,7 +104,7 @@ class Metric:
             found: a number, between 0 and 1 where it is shown in percent.
 
         Raises:
-            ScoringError: it is no such number.
+            ScoringError: it is not such a number.
         """
         most = 1 + _ROUNDING if self.unit == "percent" else math.inf
         least = -_ROUNDING if self.unit == "percent" else -math.inf

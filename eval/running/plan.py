@@ -122,7 +122,7 @@ def experiment_name(value: object) -> str:
     """Read ``experiment``: the name of a folder under ``runs_dir``.
 
     Raises:
-        ConfigError: it is no such name.
+        ConfigError: it is not such a name.
     """
     if isinstance(value, Mapping):
         raise ConfigError(

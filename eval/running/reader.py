@@ -270,6 +270,6 @@ def _numbers_read(role: Role) -> Role:
 
 
 def _field(value: Mapping[str, Any], role: Role) -> str:
-    """Return an answer of any type as text; null is no answer, nor is 0 in A-Mem's and CLAG's code."""
+    """Return an answer of any type as text; null does not count as an answer, nor does 0 in A-Mem's and CLAG's code."""
     found = value[_ANSWER]
     return "0" if role.accepts is ANSWER_READ and found == 0 and found is not False else as_text(found, "amem")

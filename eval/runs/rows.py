@@ -1,4 +1,4 @@
-"""The rows of a run's files as records; what is no such row is named with file, line, field and what to do."""
+"""The rows of a run's files as records; a malformed one is named with file, line, field and remedy."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

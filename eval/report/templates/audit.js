@@ -14,7 +14,7 @@ function auditView() {
     el(
       "p",
       {},
-      "Authors of memory systems and others have published what their runs answered to the questions of LoCoMo and LongMemEval. Here all of these answers are scored by the same definitions and held against what was printed and what people say.",
+      "Authors of memory systems and others have published what their runs answered to the questions of LoCoMo and LongMemEval. Here all of these answers are scored by the same definitions and compared with what was printed and what people say.",
     ),
     el("h3", {}, "What was found"),
     list(DATA.audit.findings),

@@ -99,7 +99,7 @@ function table(caption, head, body, className = "") {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
 }
 
-/** Lets every cell know the heading of its column, which a list shows beside it. */
+/** Lets every cell know the heading of its column, which a list shows next to it. */
 function labelCells(made) {
   const names = [...made.tHead.rows[0].cells].map((one) => one.textContent);
   for (const row of made.tBodies[0].rows)

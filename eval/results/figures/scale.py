@@ -81,7 +81,7 @@ def read_points(path: Path) -> list[ScalePoint]:
     """Read a file of measurements; none where there is no file.
 
     Raises:
-        ConfigError: it is no such file.
+        ConfigError: it is not such a file.
     """
     if not path.is_file():
         return []

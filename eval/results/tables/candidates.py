@@ -169,8 +169,8 @@ def _repeats(run: StoredRun, best: StoredRun) -> bool:
     """Return whether a run differs from the chosen one of its row in the seed alone."""
     if run.recorded_row:
         return run.recorded_row == best.recorded_row and len(run.rows) == len(best.rows)
-    same_wording = answer_prompts(run.record) == answer_prompts(best.record)
-    return run.settings_hash() == best.settings_hash() and len(run.rows) == len(best.rows) and same_wording
+    same_prompts = answer_prompts(run.record) == answer_prompts(best.record)
+    return run.settings_hash() == best.settings_hash() and len(run.rows) == len(best.rows) and same_prompts
 
 
 def _obstacle(run: StoredRun, metric: str, spec: PaperSpec) -> str | None:
