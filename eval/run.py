@@ -3,6 +3,8 @@
 No module imports Hydra before it is used, so that ``--help`` and what only needs the settings start at once.
 """
 
+import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -13,6 +15,8 @@ from eval.commands.commands import EXIT_BUDGET, EXIT_INCOMPLETE, EXIT_INTERRUPTE
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
+    from eval.config.command_line import CommandLine
 
 #: Seconds a cell waits for its run directory: a job that was requeued may start before the disk knows that its first
 #: process is gone.
@@ -37,33 +41,47 @@ def main() -> int:
 
 
 def compose_and_run(arguments: Sequence[str]) -> None:
-    """Compose the settings of a command line and run them, or hand them to Hydra where they are no single run.
+    """Compose the settings of a command line and run them; of ``+sweep=a,b`` one sweep after the other.
 
     Raises:
         ConfigError: something on the command line does not exist, or does not fit.
     """
+    from eval.config.command_line import one_sweep_each, split
+    from eval.config.overrides import check_command_line, report_repeated
+
+    report_repeated(split(arguments).overrides)  # as they were written
+    each = one_sweep_each(arguments)
+    lines = [check_command_line(one) for one in each]  # before the first of them runs
+    statuses = [_run_line(line, one) for line, one in zip(lines, each, strict=True)]
+    if any(statuses):
+        sys.exit(max(statuses))
+
+
+def _run_line(line: "CommandLine", arguments: Sequence[str]) -> int:
+    """Run a command line, or hand it to Hydra where it is no single run; returns the exit status of a sweep.
+
+    Raises:
+        ConfigError: its settings do not fit.
+    """
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    from eval.config.command_line import split
     from eval.config.compose import compose_run
-    from eval.config.overrides import check_command_line, check_effect, explained, report_repeated
+    from eval.config.overrides import check_effect, explained
 
-    line = check_command_line(arguments)
-    report_repeated(split(arguments).overrides)  # as they were written
     config = None if line.options else compose_run(line.overrides)
     try:
         if config is not None:
             check_effect(config, line.overrides)
             run_single(config)
-        else:
-            _run_in_hydra(line.arguments())
+            return 0
+        return _run_in_hydra(line.arguments())
     except (HydraException, OmegaConfBaseException) as error:
         raise explained(arguments, error) from error
 
 
-def _run_in_hydra(arguments: list[str]) -> None:
-    """Let Hydra do what it is asked for: a sweep, or to show a configuration."""
+def _run_in_hydra(arguments: list[str]) -> int:
+    """Let Hydra do what it is asked for, a sweep or to show a configuration; 3 where cells of a sweep are not done."""
     import hydra
 
     from eval.config.compose import VERSION_BASE
@@ -75,18 +93,40 @@ def _run_in_hydra(arguments: list[str]) -> None:
     sys.argv[1:] = ["--info=all" if each in ("--info", "-i") else each for each in arguments]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors are raised, not printed
     with callback_faults_raised(), cells_follow_this_process():
-        hydra.main(version_base=VERSION_BASE, config_path=str(CONF), config_name="config")(run_composed)()
+        try:
+            hydra.main(version_base=VERSION_BASE, config_path=str(CONF), config_name="config")(run_composed)()
+        except SystemExit as ended:
+            if ended.code != EXIT_INCOMPLETE:
+                raise
+            return EXIT_INCOMPLETE
+    return 0
 
 
-def run_composed(config: "DictConfig") -> str:
-    """Run what Hydra has composed; returns the run directory, empty for a cell that did not get to its end."""
+def run_composed(config: "DictConfig") -> float:
+    """Run what Hydra has composed.
+
+    Returns:
+        The primary metric, for sweepers that search by it; NaN for a cell that did not get to its end or has no score.
+    """
     from hydra.core.hydra_config import HydraConfig
     from omegaconf import OmegaConf
 
     with one_message():
         if not OmegaConf.is_missing(HydraConfig.get().job, "num"):
-            return run_cell(config, list(HydraConfig.get().overrides.task), int(HydraConfig.get().job.num) + 1)
-        return _run_and_compare(config)
+            path = run_cell(config, list(HydraConfig.get().overrides.task), int(HydraConfig.get().job.num) + 1)
+        else:
+            path = _run_and_compare(config)
+        return primary_score(Path(path), config) if path and config.score else math.nan
+
+
+def primary_score(run: Path, config: "DictConfig") -> float:
+    """Return the mean of a complete run's primary metric: the protocol's, or evidence recall without a backbone."""
+    from eval.scoring.rows import SUMMARY
+
+    name = "e_recall" if config.mode == "retrieval_only" else str(config.protocol.primary)
+    summary = json.loads((run / SUMMARY).read_text(encoding="utf-8"))
+    mean = (summary["metrics"]["overall"].get(name) or {}).get("mean")
+    return math.nan if mean is None else float(mean)
 
 
 def run_single(config: "DictConfig") -> str:

@@ -101,11 +101,6 @@ class Checker:
                 continue
             self._check_sign(override)
             values = list(chosen_values(override))
-            if group == "sweep" and len(values) > 1:
-                raise ConfigError(
-                    f"{override.input_line}: a sweep chooses its own cells, so a command takes one; start one command "
-                    f"each: {' and '.join(f'+sweep={each}' for each in values)}"
-                )
             for value in values:
                 if not isinstance(value, str | dict):  # settings by name are merged into what is chosen
                     raise ConfigError(f"{override.input_line}: {group} is chosen by a name, as in {group}=NAME")

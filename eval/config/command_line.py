@@ -68,6 +68,16 @@ def split(arguments: Sequence[str]) -> CommandLine:
     return _with_optional_values(options, overrides)
 
 
+def one_sweep_each(arguments: Sequence[str]) -> list[list[str]]:
+    """Return a command line for each sweep of ``+sweep=a,b``, in this order; a sweep chooses the cells of its own."""
+    sweeps = [argument for argument in arguments if argument.lstrip("+").startswith("sweep=")]
+    names = [name for each in sweeps for name in each.partition("=")[2].strip("[]").split(",")]
+    if len(names) < 2:
+        return [list(arguments)]
+    rest = [argument for argument in arguments if argument not in sweeps]
+    return [[*rest, f"+sweep={name.strip()}"] for name in dict.fromkeys(names)]
+
+
 def _option(argument: str, rest: Iterator[str]) -> list[str]:
     """Return an option and the value it needs."""
     name, equals, _ = argument.partition("=")

@@ -84,6 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_intermixed_args(arguments)
     if options.command == "check":
         return check(options.overrides)
+    from eval.config.command_line import one_sweep_each
     from eval.config.overrides import report_repeated
     from eval.sweep.cells import Composer
 
@@ -95,9 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report_repeated(options.overrides)
     if options.command == "collect":
         check_folder(options.out)
-    with stage("composing the cells"):
-        sweep = Composer().sweep(options.overrides)
-    return COMMANDS[options.command](sweep, options)
+    each, statuses = one_sweep_each(options.overrides), []
+    for overrides in each:
+        if len(each) > 1:
+            console().print(overrides[-1], style="bold", highlight=False, markup=False)
+        with stage("composing the cells"):
+            sweep = Composer().sweep(overrides)
+        statuses.append(COMMANDS[options.command](sweep, options))
+    return max(statuses)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,9 @@ class SweepCallback(Callback):
                         f"the settings of {name} hold a key or password, which a sweep records; put it into an "
                         "environment variable and name that with api_key_env"
                     )
+        make_folder(config.hydra.sweep.dir)
+        if not chooses_beforehand(config):
+            return
         cells = len(sweep_jobs(config, GlobalHydra.instance().config_loader()))
         with one_message():
             if cells > 1 and config.run_dir is not None and not OmegaConf.is_interpolation(config, "run_dir"):
@@ -49,7 +52,6 @@ class SweepCallback(Callback):
                     f"run_dir={config.run_dir} is one folder, and the sweep has {cells} cells; leave it out, and each "
                     "has its own under runs_dir"
                 )
-        make_folder(config.hydra.sweep.dir)
         expect_cells(cells)
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
@@ -59,6 +61,8 @@ class SweepCallback(Callback):
         from eval.sweep.report import show_unfinished
         from eval.sweep.status import sweep_status
 
+        if not chooses_beforehand(config):
+            return
         overrides = [*config.hydra.overrides.hydra, *config.hydra.overrides.task]
         with one_message():
             statuses = sweep_status(Composer().sweep(overrides))
@@ -68,6 +72,11 @@ class SweepCallback(Callback):
         if len(done) < len(statuses):
             show_unfinished(statuses)
             sys.exit(EXIT_INCOMPLETE)
+
+
+def chooses_beforehand(config: DictConfig) -> bool:
+    """Return whether a sweep's cells are known before it runs; a search such as Optuna's chooses them as it goes."""
+    return str(config.hydra.sweeper._target_).endswith(".BasicSweeper")
 
 
 @contextmanager

@@ -25,8 +25,6 @@ _ADDED = "+reader.roles.default.prompt=a.txt"
         (["memory=clga"], ["no memory/clga", "did you mean clag", "--help memory"]),
         (["memory=rag,clga", "-m"], ["no memory/clga", "did you mean clag"]),
         (["reader=clagg"], ["no reader/clagg", "clag"]),
-        (["+sweep=clag_table1,clag_table2"], ["a command takes one", "+sweep=clag_table1 and +sweep=clag_table2"]),
-        (["-m", "+sweep=[clag_table1,clag_table2]"], ["a command takes one", "+sweep=clag_table1 and +sweep="]),
         (["+sweep=base/paper_table"], ["sweep/base/paper_table is a part of other choices", "--help sweep"]),
         (["backbone=base/common"], ["backbone/base/common is a part of other choices", "--help backbone"]),
         (["-m", "backbone=smollm2_135m,engine/vllm"], ["backbone/engine/vllm is a part of other choices"]),
