@@ -38,7 +38,7 @@ USED: Mapping[str, Mapping[str, Json]] = {
                 "type": "array",
                 "items": {
                     "type": "object",
-                    "properties": {"content": _TEXT, "keywords": {"type": "array", "items": _TEXT}},
+                    "properties": {"content": _TEXT, "keywords": {"anyOf": [{"type": "array", "items": _TEXT}, _TEXT]}},
                 },
             }
         },

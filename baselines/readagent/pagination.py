@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from baselines.readagent.paragraphs import TranscriptParagraph
 from baselines.readagent.roles import TEXTS, paginate_for
-from baselines.readagent.rules import PageRules
+from baselines.readagent.rules import Dates, PageRules
 from memsys.llm.contract import LanguageModel, Reply, Role
 
 _MARK = re.compile(r"<(\d{1,9})>")
@@ -61,9 +61,9 @@ async def paginate(
         if chunk.words < rules.tail_words and chunk.end == len(paragraphs):
             found.counts["paginate.tails"] += 1
         elif len(chunk.labels) > 1:
-            values = _values(found.pages[-1] if found.pages else [], paragraphs, chunk)
+            values = _values(found.pages[-1] if found.pages else [], paragraphs, chunk, rules.dates)
             reply = await llm.ask(paginate_for(role, chunk.labels), values, key=f"{key}:{start}")
-            chosen = chosen_label(reply, chunk.labels)
+            chosen = chosen_place(reply, chunk)
             found.counts["fallback.paginate"] += chosen is None
             end = chunk.end if chosen is None else chosen
         found.pages.append(list(paragraphs[start:end]))
@@ -71,23 +71,27 @@ async def paginate(
     return found
 
 
-def chosen_label(reply: Reply, labels: Sequence[int]) -> int | None:
-    """Read the mark that a reply names; ``None`` when it names none of the chunk's.
+def chosen_place(reply: Reply, chunk: Chunk) -> int | None:
+    """Read where a reply ends the page, and ``None`` when it names no place of the chunk.
 
-    In free text it is the first number in angle brackets, wherever it is.
+    In free text it is the first number in angle brackets, wherever it is, and may be that of a paragraph without a
+    mark, as in the notebook.
     """
     if reply.value is not None:
         label = int(reply.value["label"])
-    else:
-        match = None if reply.malformed else _MARK.search(reply.text)
-        label = int(match.group(1)) if match else -1
-    return label if label in labels else None
+        return label if label in chunk.labels else None
+    match = None if reply.malformed else _MARK.search(reply.text)
+    place = int(match.group(1)) if match else -1
+    return place if chunk.start < place <= chunk.end else None
 
 
 def _values(
-    before: Sequence[TranscriptParagraph], paragraphs: Sequence[TranscriptParagraph], chunk: Chunk
+    before: Sequence[TranscriptParagraph], paragraphs: Sequence[TranscriptParagraph], chunk: Chunk, dates: Dates
 ) -> dict[str, str]:
-    following = paragraphs[chunk.end].text.split("\n")[0] if chunk.end < len(paragraphs) else TEXTS("text_ends")
+    """Return what the prompt shows; of the paragraph that follows its first line, or all where that may be a date."""
+    following = paragraphs[chunk.end].text if chunk.end < len(paragraphs) else TEXTS("text_ends")
+    if dates != "inline":
+        following = following.split("\n")[0]
     return {
         "previous": "\n".join(each.text for each in before) or TEXTS("text_begins"),
         "passage": marked(paragraphs, chunk),

@@ -207,8 +207,12 @@ class Comparer:
 
 
 def _trimmed(prediction: Json) -> Json:
-    """Return an answer without reasoning, a code fence and surrounding white space, as our readers parse it."""
-    return read_answer(prediction).text.strip() if isinstance(prediction, str) else prediction
+    """Return an answer without reasoning, a code fence and surrounding white space, as our readers parse it.
+
+    An answer of another type is compared as the releases' scorers take it: as the text that Python writes for it, and
+    ``null`` as an empty one.
+    """
+    return "" if prediction is None else read_answer(str(prediction)).text.strip()
 
 
 def _matched(

@@ -7,6 +7,7 @@ from typing import Any
 
 from eval.config.presets import find_preset, make_preset, preset_names
 from eval.parity.agent_messages import message_tokens
+from eval.parity.corrupt_replies import KeptTypes
 from eval.parity.endpoint import word_tokens
 from eval.parity.fake_replies import Topics
 from eval.parity.released_settings import ReleasedSetting
@@ -39,6 +40,9 @@ class Counterpart:
         release: repository and commit of the files that name none.
         phrases: role -> texts that its prompts hold, ours or theirs, where no schema of a reply tells the role.
         answers: whether the release answers questions; where it does not, what it stores is compared.
+        kept_types: role -> field -> types that its value does not become in spoiled replies, as the release stops there
+            or what it does cannot be compared (:mod:`eval.parity.corrupt_replies`).
+        texts: file of ours with texts that the worker is told.
         tokens: what the server of both sides counts as tokens (:data:`TOKENS`).
     """
 
@@ -52,7 +56,9 @@ class Counterpart:
     overrides: Sequence[str] = field(default_factory=tuple)
     release: Mapping[str, str] = field(default_factory=dict)
     phrases: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    kept_types: Mapping[str, KeptTypes] = field(default_factory=dict)
     tokens: str = "words"
+    texts: str = ""
     answers: bool = True
 
     def __post_init__(self) -> None:

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval.parity.agent_replies import AGENT_ROLES
-from eval.parity.corrupt_replies import spoil
+from eval.parity.corrupt_replies import KeptTypes, spoil
 from eval.parity.facts import MARK, KnownTexts
 from eval.parity.fake_replies import Draw, Topics
 from eval.parity.page_replies import PAGE_ROLES
+from eval.parity.reading_replies import READING_ROLES
 from eval.parity.research_replies import RESEARCH_ROLES
 from eval.parity.section_replies import SECTION_ROLES
 from eval.parity.sourced_replies import SOURCED_ROLES
@@ -94,8 +95,9 @@ def _text(draw: Draw) -> str:
 
 
 def _sentence(draw: Draw) -> str:
-    """Return a text with a full stop: MemoryBank's release joins such texts without a separator."""
-    return f"{_text(draw)}."
+    """Return a sentence: MemoryBank's release joins such texts without a separator."""
+    text = _text(draw)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _merge(draw: Draw) -> str:
@@ -107,7 +109,8 @@ def _merge(draw: Draw) -> str:
 
 def _often(draw: Draw) -> str:
     topics = draw.topics.tags[:4]
-    return f"Often {draw.random.choice(topics)} and {draw.random.choice(topics)} with the family on Sundays"
+    one, other = draw.random.choice(topics), draw.random.choice(topics)
+    return f"Often {one} and {other} with the whole family on Sundays in the summer"
 
 
 def _told(draw: Draw) -> str:
@@ -211,6 +214,7 @@ PHRASE_ROLES: Mapping[str, Speaker] = {
     "theme": _text,
     **RESEARCH_ROLES,
     **PAGE_ROLES,
+    **READING_ROLES,
     **SECTION_ROLES,
     **SOURCED_ROLES,
     **AGENT_ROLES,
@@ -291,12 +295,14 @@ class DeterministicBackbone:
         topics: words of the replies.
         spoiled_one_in: one reply in so many is cut, fenced or padded (chosen by its facts); 0 for none.
         phrases: of roles that no schema tells.
+        kept: role -> types that values of its replies do not become when they are spoiled.
     """
 
     known: KnownTexts
     topics: Topics
     spoiled_one_in: int = 0
     phrases: Phrases = field(default_factory=dict)
+    kept: Mapping[str, KeptTypes] = field(default_factory=dict)
 
     def reply(self, request: Request) -> str:
         """Return the reply to a request, fixed by role and facts and, in a dialogue, by temperature."""
@@ -312,7 +318,7 @@ class DeterministicBackbone:
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
         chosen = random.Random(f"spoil/{seed}")
         if self.spoiled_one_in and chosen.randrange(self.spoiled_one_in) == 0:
-            return spoil(text, chosen)
+            return spoil(text, chosen, self.kept.get(request.role))
         return text
 
     def logprobs(self, request: Request, text: str) -> list[tuple[str, float]]:

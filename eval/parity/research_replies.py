@@ -32,7 +32,7 @@ def _plan(draw: Draw) -> str:
     """Return tools in random order with search terms, about one mark per page."""
     rand, pages = draw.random, len(draw.facts.marks)
     tools = rand.sample(_TOOLS[:3], rand.randint(0, 3)) + ([rand.choice(_TOOLS)] if draw.chance(6) else [])
-    numbers: list[Json] = [rand.randint(-1, pages + 1) for _ in range(rand.choice((0, 1, 2, 2, 3, 5, 7)))]
+    numbers: list[Json] = [rand.randint(-1, pages + 1) for _ in range(rand.choice((0, 1, 2, 2, 3, 5, 9, 12)))]
     if numbers and draw.chance(8):
         numbers[0] = rand.choice((str(numbers[0]), f" {numbers[0]} ", True, 2.0, "first", None))
     found: dict[str, Json] = {

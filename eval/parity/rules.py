@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from eval.parity.agent_messages import MEMORY_PARTS, shown_memory, shown_messages
@@ -26,6 +27,8 @@ DESCRIPTIONS = frozenset(
 HEADINGS = frozenset(("memories", "for", "user", "of"))
 #: Lines that are above lists, in small letters.
 LINES = frozenset(("original messages:", "(none)"))
+#: Lines at the ends of a text, or of an excerpt of it, in ReadAgent's prompts.
+EDGES = frozenset(("...", "(none: the text begins)", "(the text ends)"))
 #: Lines of lists of pages: an abstract under its number, a page with the tool that found it and its number.
 _PAGE_LINE = re.compile(r"^(?:Page \d+: .*|\d+\. \[\w+\]\(\d+\) .*)$", flags=re.MULTILINE)
 #: Lines of pages and of what is known of them: a session's heading, a turn with its id, what the backbone wrote.
@@ -39,6 +42,14 @@ _ABOUT = re.compile(r"^(?:Facts about|Profile of) (.*):$", re.MULTILINE)
 _OF_A_PAGE = re.compile(r"\bUser: .*? Assiant: ", re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 _WORD = re.compile(r"\w+")
+#: Titles and stories of an episode that no reply describes, in the releases of Nemori and xMemory; and ours.
+_UNTOLD = re.compile(
+    r"(?:Episode generation failed|Generated Episode|Conversation [\d-]+ [\d:]+ \(\d+ messages\))$"
+    r"|Unable to generate episode content|Episode content not generated$|Episode created at "
+)
+_COUNTED = re.compile(r"\b\d+ messages?\b")
+#: No run takes longer.
+_A_RUN = timedelta(days=1)
 #: A time in brackets; where a line begins with one, what precedes it in them, and a message's number after it.
 _TIME = re.compile(r"\[([^\]\n]*)\] ?")
 _STAMP = re.compile(r"^\[(?P<before>Memory recorded on: )?(?P<time>[^\]\n]*)\](?: (?P<number>\d+)\.)?")
@@ -77,6 +88,11 @@ def same_words_but_headings(place: str, ours: Any, theirs: Any) -> bool:
 def same_lines(place: str, ours: Any, theirs: Any) -> bool:
     """Return whether both have the same lines in order, apart from headings, bullets, blank lines and capitals."""
     return _lines(ours) == _lines(theirs)
+
+
+def same_but_edges(place: str, ours: Any, theirs: Any) -> bool:
+    """Return whether both hold the same lines in order, but for blank ones and what marks the ends of a text."""
+    return _within(ours) == _within(theirs)
 
 
 def same_but_correction(place: str, ours: Any, theirs: Any) -> bool:
@@ -181,6 +197,18 @@ def same_agent_message(place: str, ours: Any, theirs: Any) -> bool:
     return bool(said) and said == shown_messages(theirs) and MARK.findall(ours) == MARK.findall(theirs)
 
 
+def theirs_untold(place: str, ours: Any, theirs: Any) -> bool:
+    """Return whether theirs is what the releases of Nemori and xMemory store where no reply describes an episode."""
+    return isinstance(theirs, str) and _UNTOLD.match(theirs) is not None and _COUNTED.search(str(ours)) is not None
+
+
+def theirs_of_the_run(place: str, ours: Any, theirs: Any) -> bool:
+    """Return whether theirs is the time of this run, and ours another."""
+    moments = [parse_date(str(value)) for value in (ours, theirs)]
+    now = datetime.now(UTC).astimezone().replace(tzinfo=None)  # the release's clock is that of the machine
+    return None not in moments and [abs(now - one) < _A_RUN for one in moments if one] == [False, True]
+
+
 def ours_alone(place: str, ours: Any, theirs: Any) -> bool:
     """Return whether theirs is missing or an empty text; a 0 is a value."""
     return ours is not None and (theirs is None or theirs == "")
@@ -209,6 +237,10 @@ def _marks(text: str) -> list[str]:
     return sorted(MARK.findall(text))
 
 
+def _within(text: str) -> list[str]:
+    return [line for each in text.splitlines() if (line := each.strip()) and line not in EDGES]
+
+
 def _lines(text: str) -> list[str]:
     lines = (line.strip(" •").lower() for line in text.splitlines())
     return [line for line in lines if line and line not in LINES]
@@ -230,6 +262,8 @@ RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "links_to_stored_notes": links_to_stored_notes,
     "theirs_alone": theirs_alone,
     "theirs_of_a_page": theirs_of_a_page,
+    "theirs_of_the_run": theirs_of_the_run,
+    "theirs_untold": theirs_untold,
     "two_members": two_members,
     "ours_alone": ours_alone,
     "same_agent_message": same_agent_message,
@@ -238,6 +272,7 @@ RULES: Mapping[str, Callable[[str, Any, Any], bool]] = {
     "same_but_correction": same_but_correction,
     "same_but_dates": same_but_dates,
     "same_but_dates_and_order": same_but_dates_and_order,
+    "same_but_edges": same_but_edges,
     "same_but_numbers": same_but_numbers,
     "same_but_stamps": same_but_stamps,
     "same_lines": same_lines,

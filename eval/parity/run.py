@@ -10,6 +10,7 @@ from typing import Any
 
 from eval.commands.terminal import stage
 from eval.config.compose import choice_settings, find_settings
+from eval.config.presets import read_settings
 from eval.parity.authors import AuthorsRun, interpreter, note_inputs, write_sources
 from eval.parity.compare import Comparer
 from eval.parity.config import TOKENS, Counterpart, backbone_settings, find_counterpart, name_of
@@ -109,8 +110,8 @@ class ParityRun:
         interpreter(self.counterpart.environment)
         known = KnownTexts([*(content for content, _ in note_inputs(self.plan, self.sample)),
                             *(question.text for question in self.sample.questions)])  # fmt: skip
-        words, phrases = backbone_settings().words, self.counterpart.phrases
-        backbone = DeterministicBackbone(known, words, self.spoiled_one_in, phrases)
+        words, code = backbone_settings().words, self.counterpart
+        backbone = DeterministicBackbone(known, words, self.spoiled_one_in, code.phrases, code.kept_types)
         self.folder.mkdir(parents=True, exist_ok=True)
         comparer = Comparer(known, {question.text: question.question_id for question in self.sample.questions})
         with tempfile.TemporaryDirectory() as temporary:
@@ -154,6 +155,7 @@ class ParityRun:
         settings: dict[str, Json] = {
             "name": self.against,
             "files": dict(files),
+            "texts": read_settings(ROOT / code.texts) if code.texts else {},
             "attributes": {one.attribute: values[name] for name, one in code.released.items() if one.attribute},
             **{one.driver: values[name] for name, one in code.released.items() if one.driver},
         }

@@ -1,6 +1,7 @@
 """Replies of LightMem's calls: facts that name the messages they are from, and what becomes of a stored fact."""
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 
 from eval.parity.fake_replies import Draw
@@ -32,8 +33,8 @@ def _source(draw: Draw, number: int) -> Json:
     return draw.random.choice((str(number), float(number), f" {number} "))
 
 
-def _sourced_facts(draw: Draw) -> dict[str, Json]:
-    """Return up to two facts of each message, now and then in another order than that of the messages."""
+def _sourced_facts(draw: Draw) -> dict[str, Json] | str:
+    """Return up to two facts of each message, now and then in another order, or as a list without its object."""
     items: list[Json] = [
         {"source_id": _source(draw, number), "fact": _fact(draw)}
         for number in draw.facts.messages
@@ -41,7 +42,7 @@ def _sourced_facts(draw: Draw) -> dict[str, Json]:
     ]
     if draw.chance(6):
         draw.random.shuffle(items)
-    return {"data": items}
+    return json.dumps(items) if draw.chance(4) else {"data": items}
 
 
 def _revise(draw: Draw) -> dict[str, Json]:
@@ -55,7 +56,7 @@ def _revise(draw: Draw) -> dict[str, Json]:
 
 
 #: What a role says, by the name that ``phrases`` of ``released/`` uses.
-SOURCED_ROLES: Mapping[str, Callable[[Draw], dict[str, Json]]] = {
+SOURCED_ROLES: Mapping[str, Callable[[Draw], dict[str, Json] | str]] = {
     "revise": _revise,
     "sourced_facts": _sourced_facts,
 }

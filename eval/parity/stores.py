@@ -118,6 +118,11 @@ def gam_store(state: Mapping[str, Any]) -> dict[str, Json]:
     return {"pages": [{"text": page["text"], "abstract": page["abstract"]} for page in state["pages"]]}
 
 
+def readagent_store(state: Mapping[str, Any]) -> dict[str, Json]:
+    """ReadAgent's pages in order, each with its gist."""
+    return {"pages": [{"text": page["text"], "gist": page["gist"]} for page in state["pages"]]}
+
+
 def memorybank_store(state: Mapping[str, Any]) -> dict[str, Json]:
     """Return the summaries and descriptions of MemoryBank's days, in order, and the portrait."""
     days = [
@@ -200,6 +205,7 @@ STORES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Json]]] = {
     "memoryos": memoryos_store,
     "nemori": nemori_store,
     "notes": notes_store,
+    "readagent": readagent_store,
     "sage": sage_store,
     "xmemory": xmemory_store,
 }

@@ -62,10 +62,13 @@ async def ask_profile(
 
 
 def profile_from_reply(reply: Reply, tag_limit: int) -> Profile:
-    """Clean a reply: the summary stripped, each tag cut to its first word, no tag twice."""
+    """Clean a reply: the summary stripped, each tag cut to its first word, no tag twice; other types are left out."""
     value = reply.value if reply.value is not None else _recovered(reply.text)
-    words = [tag.split()[0] for tag in value["tags"] if tag.split()]
-    profile = Profile(value["summary"].strip(), tuple(dict.fromkeys(words))[:tag_limit])
+    summary, tags = value.get("summary"), value.get("tags")
+    listed = tags if isinstance(tags, list) else []
+    words = [tag.split()[0] for tag in listed if isinstance(tag, str) and tag.split()]
+    told = summary.strip() if isinstance(summary, str) else ""
+    profile = Profile(told, tuple(dict.fromkeys(words))[:tag_limit])
     if reply.value is not None:
         return profile
     found = profile.summary or profile.tags

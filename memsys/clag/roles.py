@@ -21,8 +21,10 @@ SCHEMAS: Mapping[str, Mapping[str, Json]] = {
     "selector": object_schema(selected_clusters={"type": "array", "items": _TEXT}),
 }
 
-#: What the official code reads of a selection: the candidates' ids, whatever else is in the list.
+#: What the official code reads: of a selection the candidates' ids, whatever else is in the list; of a profile the
+#: summary that is a text and the tags that are a list, each without the other.
 USED: Mapping[str, Mapping[str, Json]] = {
+    "profile": {"type": "object"},
     "selector": {
         "type": "object",
         "properties": {"selected_clusters": {"type": "array"}},

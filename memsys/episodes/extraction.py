@@ -50,7 +50,7 @@ async def extract_by_prediction(
 
 
 def _statements(role: Role, reply: Reply) -> EpisodeStatements:
-    statements = tuple(dict.fromkeys(texts_of(loose_object(reply, role.reading), "statements")))
+    statements = tuple(dict.fromkeys(texts_of(loose_object(reply, role.reading), "statements", role.reading)))
     events = [] if reply.value is not None else [f"fallback.{role.name}"]
     if not statements:
         events.append(f"{role.name}.no_facts")

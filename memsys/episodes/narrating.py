@@ -16,6 +16,10 @@ from memsys.llm.contract import LanguageModel, Role
 EpisodeFallback = Literal["recovered", "template"]
 
 
+#: Fields that describe a block.
+_DESCRIBING = frozenset(("title", "content"))
+
+
 @dataclass(frozen=True, slots=True)
 class Story:
     """Description of a block before it is stored. ``time``: see :class:`memsys.episodes.nodes.Episode`."""
@@ -32,6 +36,8 @@ async def narrate(llm: LanguageModel, role: Role, block: MessageBlock, rules: Ep
     values = {"messages": joined(block.messages, dated=True), "reason": block.reason or TEXTS("conversation_ends")}
     reply = await llm.ask(role, values, key=block.key)
     found = loose_object(reply, role.reading)
+    if role.reading.check == "any" and not _DESCRIBING <= found.keys():
+        found = {}  # as in the released code of both systems
     title, content, told = (text_of(found, name, role.reading) for name in ("title", "content", "timestamp"))
     time = resolve_timestamp(block, told, rules.slack_days)
     if content:

@@ -42,8 +42,16 @@ def flag_of(found: Mapping[str, Any], name: str, reading: ReplyReading = TOLERAN
     return True if word in _TRUE else False if word in _FALSE else None
 
 
-def texts_of(found: Mapping[str, Any], name: str) -> list[str]:
-    """Return a member's strings, stripped; anything else in the list is left out, one by one."""
+def texts_of(found: Mapping[str, Any], name: str, reading: ReplyReading = TOLERANT) -> list[str]:
+    """Return a member's strings, stripped; anything else in the list is left out, one by one.
+
+    Where the reading checks nothing, one item of another type costs the whole list, as in the released codes of Nemori
+    and xMemory, which strip each; empty values are left out, and no text is stripped.
+    """
     value = found.get(name)
-    texts = [item.strip() for item in value if isinstance(item, str)] if isinstance(value, list) else []
+    items = value if isinstance(value, list) else []
+    if reading.check == "any":
+        kept = [item for item in items if item]
+        return [item for item in kept if item.strip()] if all(isinstance(item, str) for item in kept) else []
+    texts = [item.strip() for item in items if isinstance(item, str)]
     return [text for text in texts if text]

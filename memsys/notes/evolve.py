@@ -48,7 +48,8 @@ class Evolution:
     """Result of an evolution.
 
     Attributes:
-        evolved: the model said yes, even if nothing could be applied.
+        evolved: the model said ``true``, even if nothing could be applied. Another value that Python takes for true,
+            where a reading lets one pass, is applied and not counted, as in the released codes.
         rewritten: ids of the neighbours whose context or tags changed, in neighbour order.
         counts: for the system's statistics: evolutions, links created and dropped, fallbacks, length mismatches.
     """
@@ -110,7 +111,7 @@ class Evolver:
                 changed, more = self._update_neighbours(value, note, neighbours)
                 rewritten |= dict.fromkeys(changed)
                 counts += more
-        return Evolution(True, tuple(rewritten), +counts)
+        return Evolution(value["should_evolve"] is True, tuple(rewritten), +counts)
 
     def _strengthen(self, value: Mapping[str, Any], note: Note, neighbours: Sequence[Note]) -> Counter[str]:
         counts: Counter[str] = Counter()

@@ -41,10 +41,10 @@ _NOTHING: Json = {"enum": [None, False, 0, "", {}]}
 _TEXTS_OR_NOTHING: Json = {"anyOf": [_TEXTS, _NOTHING]}
 
 
-def _needs(action: str, *names: str) -> Json:
-    """Return the schema rule that an object whose actions contain ``action`` needs these fields."""
+def _needs(action: str, **fields: Json) -> Json:
+    """Return the schema rule that an object whose actions contain ``action`` needs these fields, with these types."""
     asked: Json = {"properties": {"actions": {"contains": {"const": action}, "type": "array"}}, "required": ["actions"]}
-    return {"if": asked, "then": {"required": list(names)}}
+    return {"if": asked, "then": {"properties": fields, "required": list(fields)}}
 
 
 #: What the released codes read of a reply without an exception, so far as a note can hold it: fields they do not know,
@@ -62,17 +62,15 @@ USED: Mapping[str, Mapping[str, Json]] = {
         "required": ["should_evolve"],
         "if": {"properties": {"should_evolve": {"anyOf": [_NOTHING, {"maxItems": 0, "type": "array"}]}}},
         "else": {
-            "properties": {
-                "actions": {"type": ["array", "string"]},
-                "suggested_connections": {"type": "array"},
-                "tags_to_update": _TEXTS,
-                "new_context_neighborhood": _TEXTS,
-                "new_tags_neighborhood": {"type": "array", "items": _TEXTS},
-            },
+            "properties": {"actions": {"type": ["array", "string", "object"]}},
             "required": ["actions"],
             "allOf": [
-                _needs("strengthen", "suggested_connections", "tags_to_update"),
-                _needs("update_neighbor", "new_context_neighborhood", "new_tags_neighborhood"),
+                _needs("strengthen", suggested_connections={"type": "array"}, tags_to_update=_TEXTS),
+                _needs(
+                    "update_neighbor",
+                    new_context_neighborhood={"anyOf": [_TEXTS, _TEXT]},
+                    new_tags_neighborhood={"type": "array", "items": _TEXTS},
+                ),
             ],
         },
     },

@@ -39,6 +39,7 @@ class Worker(ConversationWorker):
         self._add = load("add", files["evaluation.locomo.add"])
         self._search = load("search", files["evaluation.locomo.search"])
         self._add.NemoriMemory = _settled(self._add.NemoriMemory)
+        self._untold = _XMEMORY.retell_untold(settings["texts"], settings["quoted_chars"])
         self._config = self._add.load_config(Path(files["evaluation.locomo.config"]))
         folder = Path(opening["folder"])
         self._config.storage_path, self._config.chroma_persist_directory = str(folder), str(folder / "chroma")
@@ -84,7 +85,10 @@ class Worker(ConversationWorker):
         episodes = self._episodes()
         places = {episode.episode_id: place for place, episode in enumerate(episodes)}
         return {
-            "episodes": [_XMEMORY._episode(episode.to_dict()) for episode in episodes],
+            "episodes": [
+                {**_XMEMORY._episode(episode.to_dict()), **self._untold.get(episode.episode_id, {})}
+                for episode in episodes
+            ],
             "facts": [
                 {
                     "text": fact.content,

@@ -15,8 +15,10 @@ nothing reads. Facts are extracted by one thread, so that each extraction sees a
 
 import importlib
 import json
+import re
 import sys
 import types
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -78,6 +80,52 @@ class _Chroma:
         return self._collections.setdefault(name, _Collection())
 
 
+#: What the release has in the place of a title and a story that no reply tells, and its title where it dates the episode
+#: by the clock.
+_NO_TITLE = re.compile(r"Generated Episode|Conversation [\d-]{10} [\d:]{5} \(\d+ messages\)|Episode generation failed")
+_NO_STORY = re.compile(
+    r"Episode content not generated|Episode created at .*|Unable to generate episode content due to an error\.",
+    re.DOTALL,
+)
+_OF_THE_CLOCK = "Episode generation failed"
+
+
+def retell_untold(texts: Mapping[str, str], quoted_chars: int) -> dict[str, dict[str, str]]:
+    """Describe episodes that no reply tells as ours are once they are made, so that what follows can be compared.
+
+    Args:
+        texts: of our descriptions.
+        quoted_chars: of the messages that they quote.
+
+    Returns:
+        What the release has of such episodes by their ids, filled as they are made: it is what the comparison gets.
+    """
+    generator = importlib.import_module("src.generation.episode_generator").EpisodeGenerator
+    make, released = generator.generate_episode, {}
+
+    def generate_episode(self: Any, user_id: str, messages: Any, boundary_reason: str = "") -> Any:
+        episode = make(self, user_id, messages, boundary_reason)
+        untitled, untold = _NO_TITLE.fullmatch(episode.title), _NO_STORY.fullmatch(episode.content)
+        if not (untitled or untold):
+            return episode
+        released[episode.episode_id] = {**_described(episode.to_dict())}
+        times = [message.timestamp for message in messages]
+        if episode.title == _OF_THE_CLOCK:
+            episode.timestamp = min(times)
+        if untitled:
+            name = "title_of_one" if len(messages) == 1 else "title"
+            episode.title = texts[name].format(count=len(messages))
+        if untold:
+            lines = [f"{message.role}: {message.content}"[:quoted_chars] for message in (messages[0], messages[-1])]
+            name = "one_line" if lines[0] == lines[1] else "first_and_last"
+            story = texts[name].format(count=len(messages), line=lines[0], first=lines[0], last=lines[1])
+            episode.content = texts["dated_content"].format(time=times[0].isoformat(), content=story)
+        return episode
+
+    generator.generate_episode = generate_episode
+    return released
+
+
 class Worker(ConversationWorker):
     """The authors' memory for one conversation."""
 
@@ -96,6 +144,7 @@ class Worker(ConversationWorker):
         for name, value in settings["attributes"].items():
             set_attribute(importlib.import_module("src.core.memory_hierarchy"), name, value)
         self._add.xMemory = _settled(self._add.xMemory)
+        self._untold = retell_untold(settings["texts"], settings["quoted_chars"])
         self._llm = _client_class(utils.LLMClient)(opening["llm"]["model"])
         folder = Path(opening["folder"])
         self._config = self._add.load_config(Path(files["evaluation.locomo.config"]))
@@ -132,7 +181,9 @@ class Worker(ConversationWorker):
             members = sorted(facts[name] for name in theme["semantic_ids"])
             themes[f"of_{members[0]}"] = {"facts": members, "summary": theme["summary"]}
         return {
-            "episodes": [_episode(episode) for episode in kept["episodes"].values()],
+            "episodes": [
+                {**_episode(episode), **self._untold.get(name, {})} for name, episode in kept["episodes"].items()
+            ],
             "facts": [
                 {
                     "text": fact["content"],
@@ -181,11 +232,13 @@ class Worker(ConversationWorker):
         return {"prediction": searcher.answer(question["text"], found), "context": context}
 
 
+def _described(episode: dict[str, Any]) -> dict[str, Any]:
+    return {"title": episode["title"], "content": episode["content"], "time": episode["timestamp"]}
+
+
 def _episode(episode: dict[str, Any]) -> dict[str, Any]:
     return {
-        "title": episode["title"],
-        "content": episode["content"],
-        "time": episode["timestamp"],
+        **_described(episode),
         "messages": [f"{message['role']}: {message['content']}" for message in episode["original_messages"]],
     }
 
