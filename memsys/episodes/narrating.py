@@ -36,7 +36,7 @@ async def narrate(llm: LanguageModel, role: Role, block: MessageBlock, rules: Ep
     values = {"messages": joined(block.messages, dated=True), "reason": block.reason or TEXTS("conversation_ends")}
     reply = await llm.ask(role, values, key=block.key)
     found = loose_object(reply, role.reading)
-    if role.reading.check == "any" and not _DESCRIBING <= found.keys():
+    if role.reading.check == "any" and not found.keys() >= _DESCRIBING:
         found = {}  # as in the released code of both systems
     title, content, told = (text_of(found, name, role.reading) for name in ("title", "content", "timestamp"))
     time = resolve_timestamp(block, told, rules.slack_days)

@@ -174,6 +174,8 @@ def test_provisional_descriptions() -> None:
     [
         ({"summary": " S. ", "tags": ["Two words", "Two", "", "b", "c", "d"]}, "", ("S.", ("Two", "b", "c"), None)),
         ({"summary": " ", "tags": []}, "", ("", (), None)),
+        ({"tags": ["a", ["b"], 7]}, "", ("", ("a",), None)),  # where the schema is not checked, each part alone
+        ({"summary": "S", "tags": "a"}, "", ("S", (), None)),
         (None, '{"summary": "A \\"b\\"", "tags": ["x", "y"', ('A \\"b\\"', ("x", "y"), "recovered")),
         (None, "sorry", ("", (), "kept")),
     ],

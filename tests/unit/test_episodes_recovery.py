@@ -2,7 +2,7 @@
 
 import pytest
 
-from memsys.episodes.recovery import flag_of, text_of
+from memsys.episodes.recovery import flag_of, text_of, texts_of
 from memsys.llm.reading import ReplyReading
 
 AS_RELEASED = ReplyReading(check="any")
@@ -23,3 +23,20 @@ def test_a_text_is_what_python_writes() -> None:
     found = {"title": 7, "content": " a "}
     assert (text_of(found, "title", AS_RELEASED), text_of(found, "content", AS_RELEASED)) == ("7", "a")
     assert (text_of(found, "title"), text_of({}, "title", AS_RELEASED)) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "released", "tolerant"),
+    [
+        ([" a ", "", " ", None], [" a "], ["a"]),
+        (["a", 7], [], ["a"]),
+        (["a", ["b"]], [], ["a"]),
+        (None, [], []),
+    ],
+)
+def test_an_item_of_another_type_costs_the_list_in_the_released_codes(
+    value: object, released: list[str], tolerant: list[str]
+) -> None:
+    found = {"statements": value}
+    assert texts_of(found, "statements", AS_RELEASED) == released
+    assert texts_of(found, "statements") == tolerant

@@ -1,6 +1,7 @@
 """Parity runs without the authors' code: facts, replies, comparison, explanation, the worker on stand-in files."""
 
 import json
+import random
 import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from eval.commands.commands import EXIT_DONE, EXIT_ERROR
 from eval.parity.__main__ import main
 from eval.parity.compare import AGAIN, Comparer, FoundDifference
 from eval.parity.config import backbone_settings, counterparts, find_counterpart
-from eval.parity.corrupt_replies import SPOILERS
+from eval.parity.corrupt_replies import SPOILERS, possible_changes, spoil
 from eval.parity.endpoint import ParityEndpoint, RecordedCall
 from eval.parity.explain import explain
 from eval.parity.facts import Facts, KnownTexts
@@ -388,3 +389,32 @@ def test_without_sources_the_command_fails_or_says_that_it_skips(
     )
     assert main(["memory=amem_v2", "against=authors_clag", "dataset=locomo_sample", "embedder=hashing"]) == EXIT_ERROR
     assert "against=authors_clag is code of clag; memory=amem_v2 is another" in capsys.readouterr().err
+
+
+def test_spoiled_objects_have_values_of_other_types_but_for_those_kept() -> None:
+    told = {"tags": ["a", "b"], "new": [["c"]], "yes": True}
+    changes = possible_changes(told, {"tags": ["null"], "new[][]": "all"})
+    assert set(changes) == {"tags", "tags[]", "new", "new[]", "yes"}
+    assert "null" not in {other for _, other in changes["tags"]} and "missing" in {
+        other for _, other in changes["tags"]
+    }
+    assert all(other != "missing" for _, other in changes["tags[]"])
+    seen = {spoil(json.dumps(told), random.Random(seed)) for seed in range(400)}
+    for other in (
+        {**told, "tags": "a, b"},
+        {**told, "tags": [7, "b"]},
+        {**told, "yes": "true"},
+        {**told, "new": ["c"]},
+        {**told, "tags": None},
+        {"tags": ["a", "b"], "new": [["c"]]},
+    ):
+        assert json.dumps(other) in seen
+
+
+def test_an_answer_of_another_type_is_compared_as_its_text() -> None:
+    known = KnownTexts(["Who sails?"])
+    for ours, theirs, same in (("7", 7, 1), ("", None, 1), ("['a']", ["a"], 1), ("7", 8, 0)):
+        comparer = Comparer(known)
+        sides = [SideResult({}, {"q": Answered("Who sails?", "", answer)}) for answer in (ours, theirs)]
+        comparer.compare_results(*sides)
+        assert comparer.result.parts["answers"].equal == same

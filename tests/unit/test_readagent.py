@@ -15,7 +15,7 @@ from baselines.readagent.gists import no_gist
 from baselines.readagent.lookup import gist_batches, named_pages, next_step
 from baselines.readagent.memory import ReadAgentMemory
 from baselines.readagent.pages import GistPage, mix
-from baselines.readagent.pagination import chosen_label, marked, next_chunk, paginate
+from baselines.readagent.pagination import Chunk, chosen_place, marked, next_chunk, paginate
 from baselines.readagent.paragraphs import TranscriptParagraph, paragraphs_of
 from baselines.readagent.rules import PageRules
 from eval.config.presets import MEMORY, preset_names
@@ -155,10 +155,18 @@ def test_what_names_no_mark_ends_the_page_at_the_chunks_end_and_is_counted(bad: 
 
 @pytest.mark.parametrize(
     ("text", "label"),
-    [("<4> a new subject", 4), ("I would pause at <4>, not <5>.", 4), ("4", None), ("", None), ("<9>", None)],
+    [
+        ("<4> a new subject", 4),
+        ("I would pause at <4>, not <5>.", 4),
+        ("<2> between two marks", 2),  # the notebook takes any place of the chunk
+        ("4", None),
+        ("", None),
+        ("<9>", None),
+        ("<0>", None),
+    ],
 )
-def test_in_free_text_the_first_number_in_angle_brackets_is_the_mark(text: str, label: int | None) -> None:
-    assert chosen_label(reply(text), (3, 4, 5)) == label
+def test_in_free_text_the_first_number_in_angle_brackets_is_the_place(text: str, label: int | None) -> None:
+    assert chosen_place(reply(text), Chunk(0, 5, (3, 4, 5), 0)) == label
 
 
 @given(st.lists(st.integers(1, 90), min_size=1, max_size=40), st.randoms(use_true_random=False))

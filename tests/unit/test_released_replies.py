@@ -140,6 +140,10 @@ ODD_EVOLUTIONS: list[tuple[str, str, Evolved]] = [
     ("extra fields", json.dumps({**EVOLUTION, "reason": "alike"}), CHANGED),
     ("only what is asked", json.dumps(STRENGTHENED), (["u0"], ["x"], "Ann sails", ["hobby"])),
     ("less than is asked", json.dumps({**STRENGTHENED, "actions": ["update_neighbor"]}), UNCHANGED),
+    ("another type of what nobody asked for", json.dumps({**STRENGTHENED, "new_tags_neighborhood": None}),
+     (["u0"], ["x"], "Ann sails", ["hobby"])),
+    ("a text for contexts", json.dumps({**EVOLUTION, "new_context_neighborhood": "ab"}),
+     (["u0"], ["joined"], "a", ["changed"])),
     ("no and nothing else", '{"should_evolve": false}', UNCHANGED),
 ]  # fmt: skip
 

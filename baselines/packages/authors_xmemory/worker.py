@@ -80,8 +80,7 @@ class _Chroma:
         return self._collections.setdefault(name, _Collection())
 
 
-#: What the release has in the place of a title and a story that no reply tells, and its title where it dates the episode
-#: by the clock.
+#: What the release stores as title and story where no reply gives one, and its title where it dates by the clock.
 _NO_TITLE = re.compile(r"Generated Episode|Conversation [\d-]{10} [\d:]{5} \(\d+ messages\)|Episode generation failed")
 _NO_STORY = re.compile(
     r"Episode content not generated|Episode created at .*|Unable to generate episode content due to an error\.",
