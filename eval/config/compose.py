@@ -95,6 +95,14 @@ def hydra_options() -> Mapping[str, Any]:
     return dict(get_args_parser()._option_string_actions)
 
 
+def cells_of(parsed: Sequence[Any]) -> list[list[str]]:
+    """Return the overrides of each cell of a sweep over parsed overrides, as Hydra's own sweeper makes them."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+
+    (cells,) = BasicSweeper.split_arguments(list(parsed), None)
+    return [list(cell) for cell in cells]
+
+
 def locate(target: str) -> Any:
     """Import what ``_target_`` names; unlike ``hydra.utils.get_object``, logs nothing.
 

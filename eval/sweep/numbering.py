@@ -22,15 +22,15 @@ def sweep_jobs(config: "DictConfig", loader: "ConfigLoader | None" = None) -> li
         config: composed for a sweep: ``hydra.sweeper.params`` count as the command line does, which wins.
         loader: knows the groups that ``glob(...)`` is over; ``None`` where nobody asks for one.
     """
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from omegaconf import OmegaConf
+
+    from eval.config.compose import cells_of
 
     sweeper: Any = OmegaConf.to_container(config.hydra.sweeper)
     params = [f"{key}={value}" for key, value in (sweeper.get("params") or {}).items()]
     parsed = OverridesParser.create(config_loader=loader).parse_overrides([*params, *config.hydra.overrides.task])
-    (jobs,) = BasicSweeper.split_arguments(parsed, None)
-    return [list(job) for job in jobs]
+    return cells_of(parsed)
 
 
 def expect_cells(number: int) -> None:
