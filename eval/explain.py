@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from eval.commands.commands import add_runs_option, explains_errors, program, start
 from eval.commands.escaping import one_line
@@ -12,11 +11,12 @@ from eval.results.explain.find import CellPlace, find_cells
 from eval.results.explain.questions import read_questions, worst
 from eval.results.explain.settings import differences
 from eval.results.explain.show import cell_lines, further_lines, heading, question_lines, run_lines, setting_lines
+from eval.results.frame import read_runs
+from eval.results.stored_run import StoredRun
 from eval.results.tables.candidates import mean_over_runs
 from eval.results.tables.model import PaperTable
 from eval.results.tables.paper_tables import build_tables
-from eval.results.tables.stored import StoredRun, read_record, read_runs
-from eval.runs.folders import find_run_folders, holds_texts, runs_first, short_path, stored_folders
+from eval.runs.folders import holds_texts, short_path, stored_folders
 from eval.scoring.protocols import load_protocol
 from memsys.errors import ConfigError
 
@@ -25,13 +25,12 @@ from memsys.errors import ConfigError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and explain; returns the exit status."""
     options = _parser().parse_args(arguments)
-    folders = options.runs or stored_folders()
-    runs, _ = read_runs(folders)
+    runs, _ = read_runs(options.runs or stored_folders())
     table = _table(options.table, runs)
-    by_id, folder_of = {run.run_id: run for run in runs}, run_folders(folders, {run.run_id: run for run in runs})
+    by_id = {run.run_id: run for run in runs}
     shown, further = _worth_showing(find_cells(table, options.row, options.column, options.block))
     for place in shown:
-        _explain(place, by_id, folder_of, options.worst)
+        _explain(place, by_id, options.worst)
     _print(further_lines(further))
     return 0
 
@@ -74,18 +73,7 @@ def _worth_showing(places: Sequence[CellPlace]) -> tuple[Sequence[CellPlace], Se
     return [*(place for place in places if place.block.in_paper), *others], []
 
 
-def run_folders(roots: Iterable[Path], runs: Mapping[str, StoredRun]) -> dict[str, Path]:
-    """Return the folder of each run, of a run with a summary the run's own; none for another run of its name."""
-    found: dict[str, Path] = {}
-    for folder in runs_first(find_run_folders(list(roots))):
-        record = read_record(folder)
-        run_id = str(record.get("run_id"))
-        if run_id not in runs or runs[run_id].record["started"] == record.get("started"):
-            found.setdefault(run_id, folder)
-    return found
-
-
-def _explain(place: CellPlace, runs: Mapping[str, StoredRun], folders: Mapping[str, Path], count: int) -> None:
+def _explain(place: CellPlace, runs: Mapping[str, StoredRun], count: int) -> None:
     spec, cell = place.table.paper, place.cell
     protocol = load_protocol(spec.protocol)
     console().print(heading(place), style="bold", highlight=False, markup=False)
@@ -94,12 +82,12 @@ def _explain(place: CellPlace, runs: Mapping[str, StoredRun], folders: Mapping[s
         return
     chosen = [runs[name] for name in cell.measured.runs]
     for run in chosen:
-        _print(run_lines(run, short_path(folders[run.run_id])))
+        _print(run_lines(run, short_path(run.path)))
         if not run.recorded:  # no setting was recorded with the answers
             _print(setting_lines(differences(run, cell.dataset, place.row.key.system, spec)))
     metric = cell.measured.metric
     lowest = worst(mean_over_runs(chosen, metric), metric, place.column.category, protocol, count)
-    first = folders[chosen[0].run_id]
+    first = chosen[0].path
     whole = holds_texts(first)
     if lowest:
         where = "" if whole else " (only scores are at hand: the run directory, which has the texts, is not here)"

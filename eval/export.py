@@ -7,18 +7,22 @@ Tables made from them are those made from the run.
 import argparse
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eval.commands.commands import explains_errors, program, start
 from eval.commands.places import check_folder, tracked_remark
 from eval.commands.terminal import console, say
-from eval.results.tables.stored import Skipped, StoredRun, read_record, read_run
-from eval.runs.exports import ExportedRow, ExportedRun, write_export
+from eval.results.frame import Skipped, read_run
+from eval.results.stored_run import StoredRun
+from eval.runs.exports import ExportedRun, write_export
 from eval.runs.folders import SUMMARIES, named_run_folders, summary_folder
+from eval.runs.load import read_record
 from eval.runs.machine_paths import without_places
+from eval.runs.records import ScoreRow
 from eval.runs.trec import write_trec
-from eval.scoring.rows import STORED_DECIMALS, ScoreRow
+from eval.scoring.config import STORED_DECIMALS
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
 
@@ -88,10 +92,10 @@ def _without_words(summary: Mapping[str, Any]) -> dict[str, Any]:
     return {**summary, "trace": {**trace, "values": kept}}
 
 
-def exported_row(row: ScoreRow) -> ExportedRow:
+def exported_row(row: ScoreRow) -> ScoreRow:
     """Round a row as stored scores are."""
     metrics = {name: None if value is None else round(value, STORED_DECIMALS) for name, value in row.metrics.items()}
-    return ExportedRow(row.question_id, row.conversation_id, row.category, row.kind, metrics)
+    return replace(row, metrics=metrics)
 
 
 def _check_names(folders: Sequence[Path], *, trec: bool) -> None:

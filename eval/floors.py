@@ -26,13 +26,13 @@ from eval.loaders.registry import DATASETS
 from eval.metrics.locomo import abstains, is_trapped
 from eval.metrics.metric import Metric
 from eval.metrics.registry import METRICS, TOKEN_F1, groups
-from eval.results.tables.stored import FLOOR
+from eval.results.stored_run import FLOOR
 from eval.runs.exports import ExportedRun, write_export
 from eval.runs.folders import SUMMARIES, summary_folder
 from eval.runs.identity import identity_hash
-from eval.runs.records import SCHEMA_VERSION, ReferenceRecord
+from eval.runs.records import SCHEMA_VERSION, ReferenceRecord, ScoreRow
 from eval.scoring.answers import gold_answers, in_known_words, score_answer
-from eval.scoring.rows import STORED_DECIMALS, ScoreRow, Scores
+from eval.scoring.config import STORED_DECIMALS, Scores
 from memsys.vocabulary import Json
 
 Policy = Literal["always_abstain", "always_trap", "coin_flip"]

@@ -11,9 +11,9 @@ from eval.audit.sensitivity.terminal import show
 from eval.commands.commands import explains_errors, program, start
 from eval.commands.places import RESULTS, check_file
 from eval.commands.terminal import console, say
+from eval.results.frame import read_runs
 from eval.results.tables.judges import without_unmeasured
 from eval.results.tables.label_view import under_labels
-from eval.results.tables.stored import read_runs
 from eval.runs.files import write_atomic
 from eval.runs.folders import named_run_folders
 from eval.scoring.labels import VIEW_HELP

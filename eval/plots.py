@@ -12,9 +12,10 @@ from eval.results.figures.figure_spec import Sheet
 from eval.results.figures.funnel import funnel_sheets
 from eval.results.figures.own import groups, own_sheets
 from eval.results.figures.papers import Source, needed_tables, paper_sheets
+from eval.results.frame import read_runs
 from eval.results.papers.printed import load_printed
+from eval.results.stored_run import StoredRun
 from eval.results.tables.paper_tables import build_tables
-from eval.results.tables.stored import StoredRun, read_runs
 from eval.runs.folders import chosen_folders
 from eval.scoring.protocols import load_protocol
 from memsys.errors import RunDirectoryError

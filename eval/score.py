@@ -19,8 +19,8 @@ from eval.rendering.terminal import show
 from memsys.errors import ConfigError, MemsysError
 
 if TYPE_CHECKING:
+    from eval.scoring.config import ScoringConfig
     from eval.scoring.labels import LabelView
-    from eval.scoring.rows import ScoringConfig
 
 PRESETS = CONF / "scoring"
 
@@ -115,7 +115,7 @@ def load_preset(name: str) -> "ScoringConfig":
     Raises:
         ConfigError: there is no such preset, or a setting is wrong.
     """
-    from eval.scoring.rows import ScoringConfig
+    from eval.scoring.config import ScoringConfig
 
     return make_preset(ScoringConfig, find_preset(name, PRESETS, "scoring preset"))
 
@@ -160,8 +160,7 @@ def _mixed_metrics(summary: Any) -> list[str]:
 
 def _scored_before(run: Path) -> tuple[str, set[str]]:
     """Return preset and metrics of the last scoring; empty where there was none or its file is unreadable."""
-    from eval.runs.stored import load_json
-    from eval.scoring.rows import SCORES_META
+    from eval.runs.load import SCORES_META, load_json
 
     try:
         meta = load_json(run / SCORES_META)
@@ -182,9 +181,8 @@ def _report_dropped(earlier: tuple[str, set[str]], now: tuple[str, set[str]]) ->
 
 def _under(run: Path, summary: Any, labels: "LabelView") -> Any:
     """Return the summary's means under a view of disputed labels; the file keeps those of the printed labels."""
-    from eval.runs.stored import data_sha256
+    from eval.runs.load import data_sha256, load_scores
     from eval.scoring.labels import VIEW_TEXT, under
-    from eval.scoring.rows import load_scores
     from eval.scoring.summary import with_means
 
     rows = load_scores(run)
@@ -246,9 +244,9 @@ def _warn_of_unlabelled(run: Path, summary: Any) -> None:
     """Name the kinds that the run's own protocol has no label for, or none has; kinds of one's own are expected."""
     from eval.commands.terminal import console
     from eval.loaders.registry import is_own
-    from eval.runs.run_json import read_record
+    from eval.runs.load import find_record
 
-    record = read_record(run)
+    record = find_record(run)
     config = (record or {}).get("config", {})
     if is_own(str((config.get("dataset") or {}).get("name"))):
         return

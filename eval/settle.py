@@ -47,10 +47,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _settle(run: Path, options: argparse.Namespace) -> None:
-    from eval.runs.run_json import read_record
+    from eval.runs.load import find_record
     from eval.runs.rundir import RunDirectory
 
-    record = read_record(run)
+    record = find_record(run)
     if record is None:
         raise RunDirectoryError(f"{run} holds no run.json; name a run directory that `memsys run` wrote")
     if record["mode"] != "answers" or record.get("recorded"):
@@ -69,7 +69,7 @@ def _settle(run: Path, options: argparse.Namespace) -> None:
 
 def _unanswered(directory: Any) -> dict[str, tuple[str, str]]:
     """Return outcome and reason by question, of settled ones and of unanswered ones."""
-    from eval.runs.stored import load_answers
+    from eval.runs.load import load_answers
 
     found = {name: (row.outcome, row.reason) for name, row in directory.settled.items()}
     answers = load_answers(directory.path)
@@ -77,7 +77,7 @@ def _unanswered(directory: Any) -> dict[str, tuple[str, str]]:
 
 
 def _open_questions(directory: Any) -> list[Any]:
-    from eval.runs.stored import load_references
+    from eval.runs.load import load_references
 
     done = directory.finished_questions("answers")
     return [gold for name, gold in load_references(directory.path).items() if name not in done]

@@ -16,19 +16,22 @@ from eval.metrics.registry import select_metrics
 from eval.runs.exports import is_exported_run
 from eval.runs.files import write_json
 from eval.runs.folders import holds_texts, named_run_folders
-from eval.runs.manifest import DERIVED, unchecked
-from eval.runs.run_json import read_record, standing
-from eval.runs.signing import reopen, sign_folder
-from eval.runs.stored import (
+from eval.runs.load import (
+    SCORES_META,
+    find_record,
     is_recorded,
     load_answers,
     load_calls,
     load_conversations,
     load_json,
     load_retrievals,
+    load_scores,
     load_settled,
 )
-from eval.scoring.rows import SCORES_META, ScoringConfig, load_scores
+from eval.runs.manifest import DERIVED, unchecked
+from eval.runs.run_json import standing
+from eval.runs.signing import reopen, sign_folder
+from eval.scoring.config import ScoringConfig
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from eval.scoring.verdicts.store import load_judged
@@ -51,7 +54,7 @@ def sign(folder: Path) -> str:
     if is_exported_run(folder):
         raise RunDirectoryError(f"{folder} is an exported run, which `memsys export` signs; name the run itself")
     with unchecked(folder):
-        if problem := _unfinished(folder, read_record(folder) or {}):
+        if problem := _unfinished(folder, find_record(folder) or {}):
             reopen(folder)
             return f"not signed, {problem}; the run's command resumes it"
         found = _score(folder)

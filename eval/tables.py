@@ -10,10 +10,12 @@ from eval.commands.terminal import console, stage
 from eval.commands.whole_numbers import count
 from eval.rendering.table import Table, columns
 from eval.rendering.terminal import show
+from eval.results.frame import read_runs
 from eval.results.own_tables import own_pages
 from eval.results.papers.departures import departures_page, load_departures
 from eval.results.papers.faults import check_all, faults_page
 from eval.results.papers.printed import load_printed
+from eval.results.stored_run import StoredRun
 from eval.results.tables.cost_page import cost_page
 from eval.results.tables.costs import COSTS, load_costs
 from eval.results.tables.label_view import all_under_labels
@@ -22,7 +24,6 @@ from eval.results.tables.overview import CLAIMS, INDEX, claims_page, index_page
 from eval.results.tables.paper_page import paper_files
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import load_spec, spec_names
-from eval.results.tables.stored import StoredRun, read_runs
 from eval.runs.files import write_atomic
 from eval.runs.folders import chosen_folders, short_path
 from eval.scoring.labels import VIEW_HELP, LabelView, check_view

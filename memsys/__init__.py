@@ -22,10 +22,10 @@ from memsys.vocabulary import Conversation, Hit, Question, Retrieval, Turn
 _OF_THE_HARNESS = {
     "AsyncMemory": "eval.api",
     "Memory": "eval.api",
-    "Run": "eval.results.run",
+    "Run": "eval.results.frame",
     "endpoint": "eval.api",
     "load_results": "eval.api",
-    "load_run": "eval.results.run",
+    "load_run": "eval.results.frame",
     "open_async_memory": "eval.api",
     "open_memory": "eval.api",
 }

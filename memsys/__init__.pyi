@@ -4,8 +4,8 @@ from eval.api import endpoint as endpoint
 from eval.api import load_results as load_results
 from eval.api import open_async_memory as open_async_memory
 from eval.api import open_memory as open_memory
-from eval.results.run import Run as Run
-from eval.results.run import load_run as load_run
+from eval.results.frame import Run as Run
+from eval.results.frame import load_run as load_run
 from memsys.errors import ConfigError as ConfigError
 from memsys.errors import MemsysError as MemsysError
 from memsys.vocabulary import Conversation as Conversation

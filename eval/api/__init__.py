@@ -3,6 +3,6 @@
 from eval.api.blocking import Memory, open_memory
 from eval.api.memory import AsyncMemory, open_async_memory
 from eval.api.parts import endpoint
-from eval.api.results import load_results
+from eval.results.frame import load_results
 
 __all__ = ["AsyncMemory", "Memory", "endpoint", "load_results", "open_async_memory", "open_memory"]

@@ -22,8 +22,8 @@ from eval.metrics.text import squad_tokens
 from eval.runs.files import write_atomic
 from eval.runs.records import ReferenceRecord
 from eval.scoring.answers import gold_answers, score_answer
+from eval.scoring.config import STORED_DECIMALS
 from eval.scoring.labels import doubtful_adversarial
-from eval.scoring.rows import STORED_DECIMALS
 from memsys.cores import usable_cores
 
 #: Raised when the same file would give other values.

@@ -20,12 +20,12 @@ from eval.running.unanswered import UnansweredLimits, UnansweredWatch
 from eval.runs.files import JsonLines, write_json, write_rows
 from eval.runs.folders import find_run_folders
 from eval.runs.identity import differences
+from eval.runs.load import find_record, load_answers, load_references
 from eval.runs.provenance import commit
 from eval.runs.records import SCHEMA_VERSION
-from eval.runs.run_json import read_record, standing
+from eval.runs.run_json import standing
 from eval.runs.rundir import CALLS, REPEATED_CALLS, RunDirectory
 from eval.runs.signing import open_files, sign_files
-from eval.runs.stored import load_answers, load_references
 from eval.scoring.verdicts.orders import (
     OrderedAnswer,
     PairVerdict,
@@ -116,7 +116,7 @@ def check_run(run_dir: Path) -> None:
             f"name the runs in it one by one, e.g. {below[0]}" if below else "name a directory that `memsys run` wrote"
         )
         raise RunDirectoryError(f"{run_dir} has no run.json: it is not a run directory; {hint}")
-    record = read_record(run_dir) or {}
+    record = find_record(run_dir) or {}
     if record.get("mode") != "answers":
         raise RunDirectoryError(
             f"{run_dir} is a run of mode {record.get('mode')}, which asks no reader: there are no answers to judge"

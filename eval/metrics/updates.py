@@ -2,7 +2,7 @@
 
 For questions whose reference names overruled turns (:data:`memsys.vocabulary.OVERRULED`) in addition to its evidence,
 which are the newest ones; what else of the conversation is overruled, the run says
-(:func:`eval.runs.stored.load_updates`). Ours; MemoryAgentBench scores answers alone.
+(:func:`eval.runs.load.load_updates`). Ours; MemoryAgentBench scores answers alone.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

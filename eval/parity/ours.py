@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eval.runs.load import load_answers, load_retrievals
 from eval.runs.records import AnswerRecord, RetrievalRecord
 from eval.runs.snapshot import load_snapshot
 from eval.runs.snapshots import snapshot_name
-from eval.runs.stored import load_answers, load_retrievals
 from memsys.errors import ConfigError, RunDirectoryError
 from memsys.vocabulary import Json, Sample
 

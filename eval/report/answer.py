@@ -16,11 +16,11 @@ from eval.results.compare.pairs import declared_tests, tests
 from eval.results.compare.rows import ComparisonEstimate, SystemRow, single_row
 from eval.results.compare.seeds import Repeats
 from eval.results.evidence.stages import weighted_protocol
+from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import unlike_settings
 from eval.results.tables.judges import judge_faults
 from eval.results.tables.pairs import Pair
 from eval.results.tables.run_groups import RunGroup
-from eval.results.tables.stored import StoredRun
 from eval.scoring.inference import resampling_units
 from eval.scoring.protocols import Adversarial, Protocol
 from memsys.vocabulary import Json

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eval.runs.stored import load_calls
+from eval.runs.load import load_calls
 from eval.scoring.call_costs import READ_PHASES
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json

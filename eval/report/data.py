@@ -22,28 +22,27 @@ from eval.report.runs import dataset_names, group_labels, mean_costs, run_cards,
 from eval.report.scores import metric_list, run_scores
 from eval.report.slices import Known, distances, slices
 from eval.results.compare.seeds import group_repeats
+from eval.results.frame import Skipped, read_runs
+from eval.results.stored_run import StoredRun, category_names
 from eval.results.tables.judges import judge_faults, judge_texts, without_unmeasured
 from eval.results.tables.run_groups import RunGroup, find_groups
-from eval.results.tables.stored import Skipped, StoredRun, category_names, read_record, read_runs
-from eval.runs.folders import find_run_folders, holds_texts, runs_first
+from eval.runs.folders import find_run_folders, holds_texts
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Runs with their directories, ``None`` where only the summary is here, and where their figures were read."""
+    """Runs that can be shown, those that cannot, and those that have not ended."""
 
     runs: tuple[StoredRun, ...]
-    folders: tuple[Path | None, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[Skipped, ...] = ()
     unfinished: tuple[Unfinished, ...] = ()
-    sources: tuple[Path, ...] = ()
 
     def inputs(self, numbers: Iterable[int] | None = None) -> Json:
         """Return what the figures of some runs were computed from."""
         chosen = range(len(self.runs)) if numbers is None else numbers
-        return [fingerprint(self.sources[number]) for number in chosen]
+        return [fingerprint(self.runs[number].path) for number in chosen]
 
 
 def collect(roots: Sequence[Path]) -> Collected:
@@ -57,17 +56,7 @@ def collect(roots: Sequence[Path]) -> Collected:
     if not runs and not waiting:
         reasons = "; ".join(f"{one.path}: {one.reason}" for one in skipped) or "no run directory"
         raise RunDirectoryError(f"nothing to report under {', '.join(map(str, roots))}: {reasons}")
-    places: dict[tuple[str, str], Path] = {}
-    for folder in runs_first(find_run_folders(roots)):  # after reading: a run may have begun or ended meanwhile
-        places.setdefault(_identity(read_record(folder)), folder)
-    sources = [places[_identity(run.record)] for run in runs]
-    folders = [folder if holds_texts(folder) else None for folder in sources]
-    return Collected(tuple(runs), tuple(folders), tuple(skipped), tuple(waiting), tuple(sources))
-
-
-def _identity(record: Mapping[str, object]) -> tuple[str, str]:
-    """Return the key that distinguishes runs of one id; an exported summary is the same run."""
-    return str(record.get("run_id")), str(record.get("started"))
+    return Collected(tuple(runs), tuple(skipped), tuple(waiting))
 
 
 def page_data(
@@ -122,10 +111,10 @@ def _definitions(runs: Sequence[StoredRun], inputs: Json, cache: Cache) -> Json:
 
 def _read(collected: Collected) -> dict[int, Read]:
     found = {}
-    for number, folder in enumerate(collected.folders):
-        if folder is not None:
+    for number, run in enumerate(collected.runs):
+        if holds_texts(run.path):
             with stage(f"reading the texts of run {number + 1} of {len(collected.runs)}"):
-                found[number] = Read.of(folder)
+                found[number] = Read.of(run.path)
     return found
 
 

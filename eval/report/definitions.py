@@ -7,7 +7,7 @@ from eval.audit.sensitivity.ranking import Standing, StandingsRow
 from eval.audit.sensitivity.standings import Lens, lenses_of
 from eval.audit.sensitivity.text import LEGEND, heading, order_text, summary, tally_rows
 from eval.report.runs import dataset_names
-from eval.results.tables.stored import StoredRun
+from eval.results.stored_run import StoredRun
 from eval.scoring.protocols import load_protocol, protocol_names
 from memsys.vocabulary import Json
 

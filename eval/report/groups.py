@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.registry import scale_of
+from eval.results.stored_run import StoredRun
 from eval.results.tables.run_groups import RunGroup
-from eval.results.tables.stored import StoredRun
+from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import score_name
 from eval.scoring.inference import Floats
 from eval.scoring.protocols import Adversarial
-from eval.scoring.rows import ScoreRow
 
 
 def rows_of(run: StoredRun, questions: Sequence[str]) -> list[ScoreRow]:

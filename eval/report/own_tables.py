@@ -7,9 +7,9 @@ from eval.results.compare.roles import NAME as ROLES
 from eval.results.evidence.report import NAME as QUALITY
 from eval.results.evidence.systems import NAME as SYSTEMS
 from eval.results.own_tables import own_pages
+from eval.results.stored_run import StoredRun
 from eval.results.tables.methods import NAME as METHODS
 from eval.results.tables.page import Section, TablePage, captioned
-from eval.results.tables.stored import StoredRun
 from memsys.vocabulary import Json
 
 #: Pages that are shown, in this order -> their kind in the script of the page.

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from eval.commands.terminal import stage
+from eval.results.stored_run import StoredRun
 from eval.results.tables.layout import TableLine, lay_out
 from eval.results.tables.model import PaperTable, TableCell, TableColumn
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import spec_names
-from eval.results.tables.stored import StoredRun
 from eval.results.tables.text import (
     LEGEND,
     PAIR_HEADINGS,

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.results.tables.stored import read_record
 from eval.runs.exports import is_exported_run
 from eval.runs.files import rows_done
+from eval.runs.load import read_record
 
 
 @dataclass(frozen=True, slots=True)

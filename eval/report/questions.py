@@ -7,11 +7,10 @@ from pathlib import Path
 from eval.loaders.question_types import ADVERSARIAL
 from eval.report.calls import Ledger, read_ledger
 from eval.report.scores import PAGE_DECIMALS
-from eval.results.tables.stored import StoredRun
+from eval.results.stored_run import StoredRun
+from eval.runs.load import load_answers, load_references, load_retrievals
 from eval.runs.memories import Memories
-from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
-from eval.runs.stored import load_answers, load_references, load_retrievals
-from eval.scoring.rows import ScoreRow
+from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord, ScoreRow
 from eval.scoring.verdicts.store import StoredVerdicts, load_judged
 from memsys.vocabulary import Json
 

@@ -10,9 +10,9 @@ from eval.config.preset_settings import flat, overrides
 from eval.config.presets import CONF
 from eval.results.compare.rows import cost_estimates, distinct_names, dollars_per_question, price_dates
 from eval.results.compare.seeds import with_seeds
+from eval.results.stored_run import StoredRun
 from eval.results.tables.groups import comparable_runs
 from eval.results.tables.spec import NO_BACKBONE
-from eval.results.tables.stored import StoredRun
 from eval.results.tables.variants import label_of
 from eval.runs.machine_paths import without_places
 from eval.scoring.aggregate import mean_of

@@ -7,8 +7,8 @@ from typing import get_args
 from eval.metrics.registry import METRICS, higher_is_better, listed
 from eval.report.config import PageConfig
 from eval.results.compare.rows import ComparisonEstimate, estimate
+from eval.results.stored_run import StoredRun
 from eval.results.tables.judges import judge_texts, score_texts
-from eval.results.tables.stored import StoredRun
 from eval.scoring.beam import AVERAGING, is_beam_score, meaning, missing_kinds
 from eval.scoring.protocols import Adversarial, Averaging, Weighting
 from memsys.vocabulary import Json

@@ -8,10 +8,9 @@ import numpy as np
 
 from eval.report.groups import Scored
 from eval.runs.memories import Memories
-from eval.runs.records import ReferenceRecord
+from eval.runs.records import ReferenceRecord, ScoreRow
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MetricScores
-from eval.scoring.rows import ScoreRow
 from memsys.vocabulary import Json
 
 _DIGITS = 2

@@ -6,9 +6,9 @@ from eval.results.compare.roles import roles_page
 from eval.results.evidence.report import quality_groups, quality_page
 from eval.results.evidence.systems import systems_page
 from eval.results.evidence.updates import update_groups, updates_page
+from eval.results.stored_run import StoredRun
 from eval.results.tables.methods import methods_page
 from eval.results.tables.page import TablePage
-from eval.results.tables.stored import StoredRun
 
 
 def own_pages(runs: Sequence[StoredRun]) -> list[TablePage]:

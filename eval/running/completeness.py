@@ -8,9 +8,9 @@ from eval.commands.terminal import complain, console, say
 from eval.config.answer_prompts import OTHER, prompts_of, reworded_roles
 from eval.running.progress import RunTotals
 from eval.running.recording import reference_records, updates_records
+from eval.runs.load import lost_calls
 from eval.runs.memory_code import memory_code
 from eval.runs.rundir import RunDirectory
-from eval.runs.stored import lost_calls
 from memsys.errors import RunDirectoryError
 from memsys.llm.prompt import Prompt
 from memsys.prompt_packs.local import is_reference

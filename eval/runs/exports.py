@@ -19,23 +19,13 @@ from typing import Any
 
 from eval.runs.files import write_atomic, write_json
 from eval.runs.manifest import MANIFEST
+from eval.runs.records import ScoreRow
 from memsys.errors import RunDirectoryError
 
 RUNS_FILE, SCORES_FILE = "runs.jsonl", "scores.parquet"
 #: Columns that are no metric.
 _ABOUT = ("run", "question_id", "conversation_id", "category", "kind")
 _NAN = float("nan")
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedRow:
-    """Scores of one question, as :class:`eval.scoring.rows.ScoreRow` takes them."""
-
-    question_id: str
-    conversation_id: str
-    category: int
-    kind: str
-    metrics: Mapping[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +42,7 @@ class ExportedRun:
     record: Mapping[str, Any]
     meta: Mapping[str, Any]
     summary: Mapping[str, Any]
-    rows: Sequence[ExportedRow]
+    rows: Sequence[ScoreRow]
 
 
 def is_export(folder: Path) -> bool:
@@ -129,7 +119,7 @@ def write_exports(folder: Path, runs: Mapping[str, ExportedRun]) -> None:
 _COMPACT: Mapping[str, Any] = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
 
 
-def _parquet(rows: Iterable[tuple[str, ExportedRow]]) -> bytes:
+def _parquet(rows: Iterable[tuple[str, ScoreRow]]) -> bytes:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -158,7 +148,7 @@ def _records(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     return _read_records(folder, _state(folder, RUNS_FILE))
 
 
-def _scores(folder: Path) -> Mapping[str, Sequence[ExportedRow]]:
+def _scores(folder: Path) -> Mapping[str, Sequence[ScoreRow]]:
     """Return the rows of ``scores.parquet`` by run."""
     found = _read_scores(folder, _state(folder, SCORES_FILE))
     if strange := sorted(found.keys() - _records(folder).keys()):
@@ -210,7 +200,7 @@ def _read_records(folder: Path, _written: tuple[int, ...]) -> Mapping[str, Mappi
 
 
 @lru_cache(maxsize=64)
-def _read_scores(folder: Path, _written: tuple[int, ...]) -> Mapping[str, Sequence[ExportedRow]]:
+def _read_scores(folder: Path, _written: tuple[int, ...]) -> Mapping[str, Sequence[ScoreRow]]:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -229,4 +219,4 @@ def _row(about: Sequence[Sequence[Any]], metrics: Mapping[str, Sequence[float | 
     run, question, conversation, category, kind = (column[number] for column in about)
     values = ((name, column[number]) for name, column in metrics.items())
     own = {name: None if value != value else value for name, value in values if value is not None}
-    return run, ExportedRow(question, conversation, category, kind, own)
+    return run, ScoreRow(question, conversation, category, own, kind)

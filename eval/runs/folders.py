@@ -94,6 +94,21 @@ def stored_folders() -> list[Path]:
     return [folder for folder in (RUNS, SUMMARIES) if folder.is_dir()]
 
 
+def named_places(place: str | Path) -> list[Path]:
+    """Folders that a user means: a path, or where the runs of an experiment of this name are stored.
+
+    Raises:
+        RunDirectoryError: there is neither.
+    """
+    path = Path(place)
+    if path.exists() or is_exported_run(path):
+        return [path]
+    found = [folder / place for folder in (RUNS, SUMMARIES) if (folder / place).is_dir()]
+    if not found:
+        raise RunDirectoryError(f"{place} does not exist; name a run directory, a folder of them, or an experiment")
+    return found
+
+
 def short_path(path: Path) -> str:
     """Return a path for messages, relative to the checkout if it is inside."""
     absolute, root = path.resolve(), workplace()

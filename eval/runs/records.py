@@ -11,7 +11,7 @@
 ``references.jsonl``    one :class:`ReferenceRecord` per question of the run: scoring needs no data set
 ``updates.jsonl``       one :class:`UpdatesRecord` per conversation, where the data set says which turns are overruled
 ``judgements/``         verdicts of judges, see :mod:`eval.scoring.verdicts.store`
-``scores.jsonl``        one row per question, ``question_id, conversation_id, category, metrics: {name: float or null}``
+``scores.jsonl``        one :class:`ScoreRow` per question
 ``summary.json``        see :mod:`eval.scoring.summary`
 
 Records are joined by ``question_id`` (unique within a run), never by position.
@@ -28,6 +28,8 @@ from memsys.vocabulary import Json, RankingName, check_rankings, check_shown
 
 #: Version of the files above; raised whenever a reader of old files would misread new ones.
 SCHEMA_VERSION = 1
+#: Phase of the calls that a judge made.
+JUDGING = "judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +178,17 @@ class UpdatesRecord:
 
     conversation_id: str
     updates: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """All scores of one question; ``None`` where there is nothing to score. ``kind``: see :class:`ReferenceRecord`."""
+
+    question_id: str
+    conversation_id: str
+    category: int
+    metrics: Mapping[str, float | None]
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", kind_of(self.kind, self.category))

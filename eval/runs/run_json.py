@@ -1,21 +1,13 @@
 """``run.json`` of a run: where its numbers come from, and how far it got."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal
 
-from eval.runs.manifest import check_file
 from eval.runs.records import SCHEMA_VERSION
 from eval.runs.row_checksums import RowChecksums
-from memsys.errors import RunDirectoryError
-from memsys.rows import RowError, check_fields
 from memsys.vocabulary import Json
-
-#: Fields without which a run cannot be taken up.
-_NEEDED = ("schema_version", "status", "identity", "started", "prompts", "resumed")
 
 Status = Literal["running", "complete", "incomplete", "interrupted"]
 
@@ -85,23 +77,3 @@ def standing(record: Mapping[str, Any]) -> str:
 def now() -> str:
     """Return the UTC time, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def read_record(run_dir: Path) -> dict[str, Any] | None:
-    """Return ``run.json`` of a run directory as stored, or ``None``.
-
-    Raises:
-        RunDirectoryError: it is not as it was written or not JSON, or a field is missing or of another type.
-    """
-    path = run_dir / "run.json"
-    check_file(path)
-    if not path.is_file():
-        return None
-    try:
-        return check_fields(RunRecord, json.loads(path.read_text(encoding="utf-8")), _NEEDED)
-    except RowError as error:
-        raise RunDirectoryError(
-            f"{path} does not fit this version ({error}); restore it, or delete the run directory and start again"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise RunDirectoryError(f"{path} is not JSON ({error}); delete the run directory or restore it") from error

@@ -11,8 +11,10 @@ from eval.runs import rows
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import JsonLines, read_json_lines, row_lines, write_atomic, write_json, write_rows
 from eval.runs.identity import differences, identity_digest, listed
+from eval.runs.load import find_record
 from eval.runs.locking import lock_folder
 from eval.runs.records import (
+    JUDGING,
     SCHEMA_VERSION,
     AnswerRecord,
     ConversationRecord,
@@ -22,7 +24,7 @@ from eval.runs.records import (
     UpdatesRecord,
 )
 from eval.runs.row_checksums import first_link
-from eval.runs.run_json import RunRecord, read_record
+from eval.runs.run_json import RunRecord
 from eval.runs.signing import finish_run, reopen, sign_files
 from eval.runs.snapshots import Snapshots
 from memsys.errors import RunDirectoryError
@@ -31,8 +33,6 @@ from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
 CALLS = "calls.jsonl"
-#: Phase of the calls that a judge made.
-JUDGING = "judge"
 #: Calls that were paid and are no part of what the method costs: those of the warm-up, and those that a resumed run
 #: made again because it has no reply cache.
 REPEATED_CALLS = "repeated_calls.jsonl"
@@ -133,7 +133,7 @@ class RunDirectory(CallFolder):
 
     def stored_record(self) -> dict[str, Any] | None:
         """Return ``run.json`` as stored, or ``None``."""
-        return read_record(self.path)
+        return find_record(self.path)
 
     def _check_same(self, stored: Mapping[str, Any], record: RunRecord) -> None:
         if stored["schema_version"] != SCHEMA_VERSION:

@@ -13,9 +13,8 @@ from urllib.parse import quote
 
 from eval.metrics.evidence import ranked_turns
 from eval.runs.files import write_atomic
+from eval.runs.load import find_record, load_references, load_retrievals
 from eval.runs.records import RetrievalRecord
-from eval.runs.run_json import read_record
-from eval.runs.stored import load_references, load_retrievals
 from memsys.errors import RunDirectoryError
 
 _NO_SEARCH = "its memory makes no search"
@@ -40,7 +39,7 @@ def write_trec(run: Path, out: Path) -> tuple[Path, Path]:
     references, retrievals = load_references(run), load_retrievals(run)
     ranked = [each for each in retrievals.values() if each.ranked]
     if not any(each.hits for each in ranked):
-        recorded = bool((read_record(run) or {}).get("recorded"))
+        recorded = bool((find_record(run) or {}).get("recorded"))
         why = "its answers were recorded elsewhere, without what was retrieved" if recorded else _NO_SEARCH
         raise RunDirectoryError(f"{run} holds no ranking: {why}, so there is nothing to write")
     name = run.resolve().name

@@ -7,8 +7,8 @@ from statistics import median
 
 from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.registry import METRICS
+from eval.runs.records import ScoreRow
 from eval.scoring.protocols import Adversarial, Averaging, Protocol, Weighting
-from eval.scoring.rows import ScoreRow
 from memsys.vocabulary import Json
 
 #: The metric that stands for every column in category 5 when abstaining is right.

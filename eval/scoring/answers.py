@@ -7,7 +7,7 @@ from eval.metrics.locomo import CATEGORY_5, abstains, chosen_option, is_trapped
 from eval.metrics.metric import Metric
 from eval.metrics.ordering import ORDERED_ITEMS, order_scores
 from eval.runs.records import AnswerRecord, ReferenceRecord
-from eval.scoring.rows import Scores
+from eval.scoring.config import Scores
 
 #: Joins the answers to a question for a list, as the BioASQ references of CLAG are joined.
 JOINER = " ; "

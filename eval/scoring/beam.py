@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from eval.loaders.beam_questions import CATEGORIES
 from eval.metrics.ordering import MODEL_ORDER_METRICS
+from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import Mean, combine, mean_of
 from eval.scoring.protocols import Averaging
-from eval.scoring.rows import ScoreRow
 
 #: The kind whose score is that of an order.
 ORDERING = "event_ordering"

@@ -7,9 +7,8 @@ from typing import Any
 
 from eval.metrics.ordering import SEMANTIC_ORDER_METRICS
 from eval.metrics.registry import METRICS
-from eval.runs.rows import read_rows
-from eval.runs.stored import load_json
-from eval.scoring.rows import SCORES, SCORES_META, ScoreRow, ScoringConfig, changed_inputs
+from eval.runs.load import SCORES_META, changed_inputs, load_json, score_rows
+from eval.scoring.config import ScoringConfig
 from memsys.errors import MemsysError
 
 
@@ -105,7 +104,7 @@ def _earlier(run_dir: Path) -> tuple[dict[str, Any], dict[str, Mapping[str, floa
     """Return the earlier scores' description and the scores by question id; nothing where a file is damaged."""
     try:
         meta = load_json(run_dir / SCORES_META) if (run_dir / SCORES_META).is_file() else {}
-        rows = {row.question_id: row.metrics for row in read_rows(run_dir / SCORES, ScoreRow)}
+        rows = {row.question_id: row.metrics for row in score_rows(run_dir)}
     except MemsysError:
         return {}, {}
     whole = all(isinstance(meta.get(key, {}), Mapping) for key in ("inputs", "config", "models"))

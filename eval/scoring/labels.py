@@ -15,9 +15,10 @@ from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.loaders.locomo import LOCOMO
 from eval.loaders.locomo_category5 import read_category5
 from eval.metrics.registry import METRICS
+from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import undoubted
 from eval.scoring.answers import CORRECTED
-from eval.scoring.rows import ScoreRow, is_verdict
+from eval.scoring.config import is_verdict
 from memsys.errors import ConfigError, ScoringError
 
 #: ``printed``: the published gold; ``masked``: without questions whose gold answer is disputed, and without the scores

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from eval.runs.load import load_answers, load_retrievals
 from eval.runs.records import AnswerRecord, RetrievalRecord
-from eval.runs.rows import answers as read_answers
-from eval.runs.rows import read_rows
 from eval.scoring.aggregate import described
 from memsys.vocabulary import Json
 
@@ -41,14 +40,14 @@ def measured_latencies(path: Path) -> dict[str, dict[str, float]]:
     Args:
         path: of the run.
     """
-    spans = {row.question_id: _spans(row.trace) for row in read_rows(path / "retrievals.jsonl", RetrievalRecord)}
+    spans = {name: _spans(row.trace) for name, row in load_retrievals(path).items()}
     return {
         row.question_id: {
             name: round(milliseconds, 6)
             for name, milliseconds in _clocks(row, spans.get(row.question_id, {})).items()
             if name != "answer_ms"
         }
-        for row in read_answers(path / "answers.jsonl")
+        for row in load_answers(path).values()
         if row.measured
     }
 

@@ -8,7 +8,7 @@ from eval.metrics.neural import BertScorer, SentenceScorer
 from eval.metrics.ordering import ORDERED_ITEMS, SEMANTIC_ORDER_METRICS, semantic_order_scores
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.answers import gold_answers, references_of
-from eval.scoring.rows import Scores, ScoringConfig
+from eval.scoring.config import Scores, ScoringConfig
 
 #: Next to the fingerprints: texts of which BERTScore's model read only the beginning.
 BERTSCORE_CUT = "bertscore_cut"

@@ -15,7 +15,7 @@ from eval.metrics.items import ITEM_SUFFIXES, item_scores
 from eval.metrics.sessions import EVIDENCE_SESSIONS, session_scores
 from eval.metrics.updates import Update, update_scores
 from eval.runs.records import ReferenceRecord, RetrievalRecord
-from eval.scoring.rows import Scores, ScoringConfig
+from eval.scoring.config import Scores, ScoringConfig
 from eval.scoring.shown import SHOWN_CHARS, shown_hits, shown_texts
 from eval.scoring.stored_turns import StoredTurns, stored_share
 from memsys.vocabulary import OVERRULED

@@ -17,10 +17,12 @@ from eval.loaders.locomo_corrections import corrected_answers
 from eval.metrics.metric import Metric
 from eval.metrics.registry import select_metrics
 from eval.runs.files import write_json, write_rows
-from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord
-from eval.runs.signing import sign_files
-from eval.runs.stored import (
+from eval.runs.load import (
+    SCORES,
+    SCORES_META,
+    SUMMARY,
     check_joined,
+    checksums,
     data_sha256,
     is_recorded,
     load_answers,
@@ -30,11 +32,13 @@ from eval.runs.stored import (
     load_updates,
     missing,
 )
+from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord, ScoreRow
+from eval.runs.signing import sign_files
 from eval.scoring.answers import answer_scores, corrected_scores, gold_answers
+from eval.scoring.config import STORED_DECIMALS, Scores, ScoringConfig
 from eval.scoring.kept import kept_scores
 from eval.scoring.neural import BERTSCORE_CUT, neural_scores
 from eval.scoring.retrievals import memory_scores, retrieval_scores
-from eval.scoring.rows import SCORES, SCORES_META, STORED_DECIMALS, SUMMARY, ScoreRow, Scores, ScoringConfig, checksums
 from eval.scoring.splitting import advice, unsplit_answers, with_mixed
 from eval.scoring.stored_turns import StoredTurns
 from eval.scoring.unanswered import without_answer
@@ -84,15 +88,12 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     items, counts = _load(run_dir)
     if not items:
         raise ScoringError(f"{run_dir} holds neither answers nor retrievals yet; run or resume the experiment first")
-    golds = [gold_answers(item.reference) for item in items if item.answer is not None]
-    unsplit = unsplit_answers(golds, metrics)
-    if unsplit:
-        metrics = with_mixed(metrics)
-        logger.warning("%s: %s", run_dir.name, advice(unsplit, len(golds)))
+    unsplit = _unsplit(items, metrics, run_dir.name)
+    metrics = with_mixed(metrics) if unsplit else metrics
     answered = [(item.text, item.reference) for item in items if item.outcome and _counting(config, item) != "left_out"]
     neural, models = neural_scores(answered, metrics, config) if answered else ({}, {})
     cut = {BERTSCORE_CUT: count} if (count := models.pop(BERTSCORE_CUT, 0)) else {}
-    scoring = _Scoring(metrics, config, neural, StoredTurns(run_dir), load_updates(run_dir), _corrections(run_dir))
+    scoring = _scoring(run_dir, metrics, config, neural)
     rows = [scoring.row(item) for item in items]
     kept = kept_scores(run_dir, before, {name for row in rows for name in row.metrics}, config, models)
     rows = [
@@ -115,6 +116,40 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     write_json(run_dir / SCORES_META, meta)
     sign_files(run_dir, (SCORES, SCORES_META), dropped=[SUMMARY])
     return rows
+
+
+def lexical_scores(run_dir: Path) -> list[ScoreRow]:
+    """Score what a run has answered so far with all lexical metrics, and write nothing: it may be going on.
+
+    Args:
+        run_dir: directory of the run.
+
+    Returns:
+        The rows, in the order of ``references.jsonl``.
+
+    Raises:
+        ScoringError: files missing or not of one run.
+    """
+    config, items = ScoringConfig(), _load(run_dir)[0]
+    metrics = select_metrics(config.metrics)
+    unsplit = _unsplit(items, metrics, run_dir.name)
+    scoring = _scoring(run_dir, with_mixed(metrics) if unsplit else metrics, config, {})
+    return [scoring.row(item) for item in items]
+
+
+def _unsplit(items: Sequence[_Item], metrics: Sequence[Metric], name: str) -> Mapping[str, int]:
+    """Answers in a language that the metrics do not split into words; a warning says what to do."""
+    golds = [gold_answers(item.reference) for item in items if item.answer is not None]
+    unsplit = unsplit_answers(golds, metrics)
+    if unsplit:
+        logger.warning("%s: %s", name, advice(unsplit, len(golds)))
+    return unsplit
+
+
+def _scoring(
+    run_dir: Path, metrics: Sequence[Metric], config: ScoringConfig, neural: Mapping[str, Scores]
+) -> "_Scoring":
+    return _Scoring(metrics, config, neural, StoredTurns(run_dir), load_updates(run_dir), _corrections(run_dir))
 
 
 @dataclass(frozen=True, slots=True)

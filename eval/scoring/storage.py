@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from eval.metrics.updates import is_overruled
+from eval.runs.load import load_conversations, load_retrievals, load_updates, raw_record
 from eval.runs.memories import naming_turns
 from eval.runs.records import RetrievalRecord
 from eval.runs.snapshot import load_texts
 from eval.runs.snapshots import snapshot_name
-from eval.runs.stored import load_conversations, load_json, load_retrievals, load_updates
 from eval.scoring.entry_places import EntryPlace, entry_places, reach
 from eval.scoring.shown import shown_hits
 from memsys.vocabulary import Json
@@ -149,8 +149,8 @@ def _snapshot(run_dir: Path, conversation_id: str) -> Path:
 
 def run_places(run_dir: Path) -> tuple[EntryPlace, ...] | None:
     """Return the places of entries in a run's memories; ``None`` where its system does not declare them."""
-    record = load_json(run_dir / "run.json") if (run_dir / "run.json").is_file() else {}
-    return entry_places((record.get("config") or {}).get("memory") or {})
+    config = raw_record(run_dir).get("config") or {}
+    return entry_places(config.get("memory") or {})
 
 
 def _counts(

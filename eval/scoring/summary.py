@@ -22,30 +22,32 @@ from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
 from eval.metrics.registry import find_metric
 from eval.metrics.updates import UPDATE_METRICS
-from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import write_json
-from eval.runs.records import SCHEMA_VERSION, AnswerRecord, RetrievalRecord
-from eval.runs.rows import ledger
-from eval.runs.run_json import read_record
-from eval.runs.signing import sign_files
-from eval.runs.stored import (
+from eval.runs.load import (
+    SCORES_META,
+    SUMMARY,
+    find_record,
     is_recorded,
     load_answers,
     load_calls,
     load_conversations,
+    load_embeddings,
     load_json,
     load_references,
     load_retrievals,
+    load_scores,
 )
+from eval.runs.records import SCHEMA_VERSION, AnswerRecord, RetrievalRecord, ScoreRow
+from eval.runs.signing import sign_files
 from eval.scoring.aggregate import aggregate, aggregate_metrics, described, mean_of, undoubted
 from eval.scoring.answers import gold_answers, score_answer
 from eval.scoring.call_costs import calls_by_role, cost_per_unit, embedded_tokens
+from eval.scoring.config import STORED_DECIMALS
 from eval.scoring.evidence_density import evidence_density
 from eval.scoring.latency import latency
 from eval.scoring.memory_statistics import memory_statistics, trace_statistics
 from eval.scoring.neural import BERTSCORE_CUT
 from eval.scoring.protocols import load_protocol, protocol_names
-from eval.scoring.rows import SCORES_META, STORED_DECIMALS, SUMMARY, ScoreRow, load_scores
 from eval.scoring.shown import SHOWN_CHARS
 from eval.scoring.storage import storage
 from eval.scoring.verdicts.store import load_judged
@@ -124,13 +126,13 @@ def _rounded(value: Any) -> Any:
 
 def _embeddings(run_dir: Path) -> dict[str, Json]:
     """Return the paid tokens of the embedder by phase; nothing for an embedder without a price per token."""
-    path = run_dir / EMBEDDINGS
-    return {"embeddings": embedded_tokens(ledger(path, EmbeddingRecord))} if path.is_file() else {}
+    paid = load_embeddings(run_dir)
+    return {} if paid is None else {"embeddings": embedded_tokens(paid)}
 
 
 def _cut_texts(run_dir: Path, meta: Json) -> dict[str, Json]:
     """Return the numbers of texts truncated by the embedder or by BERTScore's model; nothing where none were."""
-    counts = {"embedded": (read_record(run_dir) or {}).get("cut_texts"), "bertscore": meta.get(BERTSCORE_CUT)}
+    counts = {"embedded": (find_record(run_dir) or {}).get("cut_texts"), "bertscore": meta.get(BERTSCORE_CUT)}
     found = {name: count for name, count in counts.items() if count}
     return {"cut_texts": found} if found else {}
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from eval.scoring.rows import UNANSWERED
+from eval.scoring.config import UNANSWERED
 
 #: In ``counts`` of a summary, where there are any: questions by what became of them, without those answered.
 OUTCOMES = "outcomes"

@@ -10,7 +10,7 @@ from eval.commands.terminal import console
 from eval.config.presets import current_name
 from eval.rendering.table import Cell, Table, columns
 from eval.rendering.terminal import show
-from eval.results.tables.stored import Skipped, read_run
+from eval.results.frame import Skipped, read_run
 from eval.running.composed import make_part
 from eval.runs.folders import find_run_folders
 from eval.sweep.calls import memory_calls, reader_calls, shape_of_counts

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from eval.commands.terminal import complain
 from eval.runs.files import rows_done
-from eval.runs.run_json import read_record
+from eval.runs.load import find_record
 from eval.sweep.cells import Sweep, SweepCell
 from eval.sweep.job_status import (
     Submission,
@@ -92,7 +92,7 @@ def cell_status(cell: SweepCell) -> CellStatus:
         if cell.plan is None:
             raise MemsysError(cell.problem)
         path: Path | None = cell.path
-        record = read_record(cell.path) or {}
+        record = find_record(cell.path) or {}
         problem = ""
     except MemsysError as error:
         path, record, problem = None, {}, str(error)

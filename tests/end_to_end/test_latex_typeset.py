@@ -10,10 +10,10 @@ import pytest
 
 from eval.rendering.latex import render_latex
 from eval.rendering.table import Span, Table, columns
+from eval.results.frame import read_runs
 from eval.results.tables.paper_page import short_table
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import load_spec, spec_names
-from eval.results.tables.stored import read_runs
 from tests.support.fake_run import FakeRun
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"

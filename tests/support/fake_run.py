@@ -6,8 +6,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eval.results.tables.stored import Skipped, StoredRun, read_run
+from eval.results.frame import Skipped, read_run
+from eval.results.stored_run import StoredRun
 from eval.runs.identity import identity_hash
+from eval.runs.load import checksums
 from eval.runs.records import (
     SCHEMA_VERSION,
     AnswerRecord,
@@ -19,7 +21,6 @@ from eval.runs.records import (
 from eval.runs.row_checksums import CHECKSUM
 from eval.runs.run_json import RunRecord
 from eval.runs.signing import sign_folder
-from eval.scoring.rows import checksums
 from memsys.llm.ledger import CallRecord
 from memsys.seeding import generator
 

@@ -11,8 +11,8 @@ import pytest
 from eval.loaders.question_types import ADVERSARIAL
 from eval.results.evidence.report import quality_groups
 from eval.results.evidence.systems import SystemLine, UnitCosts, system_lines, systems_page
-from eval.results.tables.stored import StoredRun
-from eval.scoring.rows import ScoreRow
+from eval.results.stored_run import StoredRun
+from eval.runs.records import ScoreRow
 
 PREPARE = {"calls": 20, "prompt_tokens": 4000, "completion_tokens": 600}
 WRITE = {"calls": 10, "prompt_tokens": 900, "completion_tokens": 500}

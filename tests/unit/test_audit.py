@@ -22,8 +22,8 @@ from eval.audit.stored import stored_tables
 from eval.audit.write import _records, short_leaderboard, write_all, write_page
 from eval.loaders.published_files import recorded_folder
 from eval.rendering.csv import render_csv
+from eval.runs.records import ScoreRow
 from eval.scoring.labels import under
-from eval.scoring.rows import ScoreRow
 from memsys.errors import ConfigError, DataError, ScoringError
 
 ENTRY = CatalogueEntry("made", "a/b", "0" * 40, "MIT", {"a.json": "0" * 64}, "mem0_eval")

@@ -17,10 +17,10 @@ from eval.report.scores import metric_list, run_scores
 from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import make_report
 from eval.results.tables.judges import without_unmeasured
+from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import Mean
 from eval.scoring.beam import beam_scores, meaning, title
 from eval.scoring.protocols import load_protocol
-from eval.scoring.rows import ScoreRow
 from eval.scoring.verdicts.figures import BY_PEOPLE, OF_GOLD, JudgeFigures, keep, stored_figures
 from eval.scoring.verdicts.standing import judge_standing
 from eval.scoring.verdicts.store import AnswerVerdict

@@ -15,7 +15,7 @@ from eval.config.presets import CONF, preset_names
 from eval.config.prices import FILE, EmbeddingPrice, Price, dates_of, load_embedding_prices, load_prices
 from eval.results.compare.model import make_report
 from eval.results.compare.rows import system_rows
-from eval.results.tables.stored import Skipped, read_run
+from eval.results.frame import Skipped, read_run
 from eval.run import run_one
 from eval.running import budgets
 from eval.running.budgets import check_prices, make_meters
@@ -24,8 +24,8 @@ from eval.running.models import paid_parts
 from eval.running.plan import Plan
 from eval.runs.embeddings import EMBEDDINGS
 from eval.runs.files import read_json_lines
+from eval.runs.load import load_answers, load_calls
 from eval.runs.rundir import CALLS, REPEATED_CALLS, RunDirectory
-from eval.runs.stored import load_answers, load_calls
 from eval.scoring.protocols import load_protocol
 from memsys.errors import BudgetSpentError, ConfigError
 from memsys.llm.bounded import INLINE_CHARS

@@ -21,7 +21,7 @@ from eval.results.analysis.clag_failure_rules import (
 )
 from eval.results.analysis.clag_failures import label_failures, load_config, main
 from eval.runs.records import AnswerRecord, HitRecord, ReferenceRecord, RetrievalRecord
-from eval.scoring.rows import ScoringConfig
+from eval.scoring.config import ScoringConfig
 from eval.scoring.score_run import score_run
 from memsys.errors import ConfigError, ScoringError
 

@@ -1,9 +1,9 @@
 """Which runs are put into one figure, table or board: those that were asked the same of the same data."""
 
+from eval.results.stored_run import StoredRun
 from eval.results.tables.groups import comparable_runs
 from eval.results.tables.run_groups import find_groups
-from eval.results.tables.stored import StoredRun
-from eval.scoring.rows import ScoreRow
+from eval.runs.records import ScoreRow
 
 
 def _run(name: str, data: str = "a" * 64, questions: tuple[str, ...] = ("q1", "q2"), reader: str = "clag") -> StoredRun:

@@ -22,15 +22,15 @@ from eval.results.compare.pairs import compare_with
 from eval.results.compare.rows import cost_estimates, graded_columns, labels, system_rows
 from eval.results.compare.seeds import Repeats, group_repeats
 from eval.results.compare.terminal import short_names, show
+from eval.results.frame import Skipped, read_run
+from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import differing_parts
 from eval.results.tables.judges import JudgeGroup
 from eval.results.tables.pairs import paired_differences
-from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.results.tables.text import p_text
-from eval.runs.records import AnswerRecord, ReferenceRecord
+from eval.runs.records import AnswerRecord, ReferenceRecord, ScoreRow
 from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol
-from eval.scoring.rows import ScoreRow
 from memsys.errors import RunDirectoryError
 from tests.support.fake_run import EVIDENCE, FakeRun, rewrite
 

@@ -9,8 +9,9 @@ import pytest
 from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import Report, make_report
 from eval.results.compare.terminal import show
+from eval.results.frame import Skipped, read_run
+from eval.results.stored_run import StoredRun
 from eval.results.tables.pairs import Pair
-from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol
 from tests.support.fake_run import FakeRun

@@ -19,7 +19,8 @@ from eval.results.compare.conclusion import conclusion
 from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import Report, cell, make_report
 from eval.results.compare.report import compare
-from eval.results.tables.stored import Skipped, StoredRun, read_run
+from eval.results.frame import Skipped, read_run
+from eval.results.stored_run import StoredRun
 from eval.runs.folders import SUMMARIES, find_run_folders
 from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol

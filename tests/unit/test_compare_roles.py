@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from eval.results.compare.roles import RoleCalls, role_calls, roles_page
-from eval.results.tables.stored import StoredRun
-from eval.scoring.rows import ScoreRow
+from eval.results.stored_run import StoredRun
+from eval.runs.records import ScoreRow
 
 ANALYSE = {
     "calls": 20, "cache_hits": 5, "prompt_tokens": 4000, "completion_tokens": 600, "malformed": 1, "second_attempts": 1,

@@ -13,10 +13,11 @@ from eval.results.explain.find import find_cells
 from eval.results.explain.questions import evidence_ranks, worst
 from eval.results.explain.settings import differences
 from eval.results.explain.show import cell_lines, run_lines
+from eval.results.frame import read_run, read_runs
+from eval.results.stored_run import StoredRun
 from eval.results.tables.model import PaperTable
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import load_spec
-from eval.results.tables.stored import StoredRun, read_run, read_runs
 from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring.equivalence import Equivalence
 from eval.scoring.protocols import load_protocol

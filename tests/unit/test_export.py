@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from eval.export import export_run, main
-from eval.results.tables.stored import Skipped, read_run
-from eval.runs.exports import ExportedRow, ExportedRun, exported_runs, read_export, write_export
+from eval.results.frame import Skipped, read_run
+from eval.runs.exports import ExportedRun, exported_runs, read_export, write_export
 from eval.runs.folders import find_run_folders
 from eval.runs.machine_paths import without_places
+from eval.runs.records import ScoreRow
 from eval.runs.signing import sign_folder
 from eval.scoring.summary import summarise
 from eval.tables import main as tables
@@ -68,12 +69,12 @@ def test_an_export_that_lost_rows_is_left_out_by_name(tmp_path: Path) -> None:
 def test_an_export_comes_back_as_it_was(tmp_path: Path) -> None:
     """Values to the last bit, those that are not there, those that are null, and the order of the rows."""
     rows = [
-        ExportedRow("q2", "c", 1, "single_hop", {"f1": 0.1 + 0.2, "only": None}),
-        ExportedRow("q1", "c", 5, "adversarial", {"f1": 1 / 3}),
-        ExportedRow("q3", "d", 1, "single_hop", {}),
+        ScoreRow("q2", "c", 1, {"f1": 0.1 + 0.2, "only": None}, "single_hop"),
+        ScoreRow("q1", "c", 5, {"f1": 1 / 3}, "adversarial"),
+        ScoreRow("q3", "d", 1, {}, "single_hop"),
     ]
     first = ExportedRun({"run_id": "e/b", "n": 1}, {"config": {}}, {"means": [0.1]}, rows)
-    second = ExportedRun({"run_id": "e/a"}, {}, {}, [ExportedRow("q1", "c", 1, "single_hop", {"other": 2.0})])
+    second = ExportedRun({"run_id": "e/a"}, {}, {}, [ScoreRow("q1", "c", 1, {"other": 2.0}, "single_hop")])
     for name, run in (("b", first), ("a", second), ("b", first)):
         write_export(tmp_path / "e" / name, run)
     assert exported_runs(tmp_path / "e") == [tmp_path / "e" / "a", tmp_path / "e" / "b"]

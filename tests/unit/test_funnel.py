@@ -22,13 +22,14 @@ from eval.results.evidence.stages import EvidenceFunnel, MeanScore, evidence_fun
 from eval.results.figures.draw import draw_sheet
 from eval.results.figures.funnel import funnel_sheets
 from eval.results.figures.own import groups as plot_groups
+from eval.results.frame import read_run
+from eval.results.stored_run import StoredRun
 from eval.results.tables.older_rows import with_shown
-from eval.results.tables.stored import StoredRun, read_run
-from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.load import load_scores
+from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord, ScoreRow
 from eval.runs.snapshot import save_snapshot
 from eval.runs.snapshots import snapshot_name
 from eval.scoring.entry_places import EntryPlace, entry_places, reach
-from eval.scoring.rows import ScoreRow, load_scores
 from eval.scoring.score_run import score_run
 from eval.scoring.storage import EntryCounts, read_entries, storage
 from eval.scoring.stored_turns import stored_share

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from eval.runs.load import checksums
 from eval.runs.signing import sign_folder
-from eval.scoring.rows import checksums
 from tests.end_to_end.test_commands_and_streams import COMMANDS
 from tests.support.fake_run import FakeRun, rewrite
 

@@ -19,13 +19,13 @@ from eval.judge.judging import JudgedItem, items_of
 from eval.judge.people import KnownAnswer, figures_of
 from eval.judge.probe import judge_accuracy, load_probe
 from eval.recorded import main as import_recorded
-from eval.results.tables.stored import Skipped, read_run
+from eval.results.frame import Skipped, read_run
 from eval.runs.exports import read_export
 from eval.runs.files import read_json_lines
+from eval.runs.load import load_calls
 from eval.runs.records import ReferenceRecord
 from eval.runs.rundir import RunDirectory
 from eval.runs.signing import sign_folder
-from eval.runs.stored import load_calls
 from eval.scoring.score_run import score_run
 from eval.scoring.verdicts.agreement import agreement, cohen_kappa, majority
 from eval.scoring.verdicts.figures import (

@@ -17,8 +17,9 @@ from eval.report.runs import run_cards
 from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import make_report
 from eval.results.compare.terminal import show
+from eval.results.frame import Skipped, read_run
+from eval.results.stored_run import StoredRun
 from eval.results.tables.judges import judge_faults, judge_groups, unlike_judges, without_unmeasured
-from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.scoring.protocols import load_protocol
 from eval.scoring.verdicts.figures import BY_PEOPLE, ON_PURPOSE, JudgeFigures, figures_for, keep, stored_figures
 from eval.scoring.verdicts.standing import RECORDED
@@ -98,7 +99,7 @@ def test_a_judge_that_was_not_measured_is_left_out_and_the_reader_is_told_how_to
     assert "left out: lenient on m" in comparison_files(report)["compare.md"]
     for view in ("tables", "own_tables", "definitions"):  # these take seconds
         monkeypatch.setattr(f"eval.report.data.{view}", lambda found: [])
-    collected = Collected(tuple(runs), (None,), (), (), (tmp_path,))
+    collected = Collected(tuple(replace(run, path=tmp_path) for run in runs))
     page = page_data(collected, load_page_config(), with_questions=False)
     assert [metric["name"] for metric in page["metrics"] if metric["group"] == "judge"] == ["judge_strict_m"]
     assert "judge_lenient_m" not in page["scores"][0] and len(page["judgesLeftOut"]) == 1

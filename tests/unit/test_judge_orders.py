@@ -12,8 +12,8 @@ from eval.judge.__main__ import main, make_plan
 from eval.judge.aligner import OrderJudge
 from eval.judge.gold_pairs import measure_by_pairs, pairs_of_events
 from eval.results.compare.model import make_report
+from eval.runs.load import load_calls
 from eval.runs.records import AnswerRecord, ReferenceRecord
-from eval.runs.stored import load_calls
 from eval.scoring.protocols import load_protocol
 from eval.scoring.verdicts.figures import OF_GOLD, OF_PAIRS, JudgeFigures, keep, stored_figures
 from eval.scoring.verdicts.orders import (

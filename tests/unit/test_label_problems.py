@@ -9,11 +9,12 @@ import pytest
 
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE, marks
 from eval.results.compare.rows import system_rows
-from eval.results.tables.stored import StoredRun, read_run
+from eval.results.frame import read_run
+from eval.results.stored_run import StoredRun
 from eval.runs.records import AnswerRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.score import main
+from eval.scoring.config import ScoringConfig
 from eval.scoring.protocols import load_protocol
-from eval.scoring.rows import ScoringConfig
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from tests.support.fake_run import FakeRun

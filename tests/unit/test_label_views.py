@@ -9,11 +9,12 @@ from eval.audit.config import AuditConfig
 from eval.audit.readings import all_readings
 from eval.loaders.locomo import LOCOMO
 from eval.loaders.locomo_category5 import read_category5
+from eval.results.frame import read_runs
+from eval.results.stored_run import StoredRun
 from eval.results.tables.label_view import all_under_labels, under_labels, views
-from eval.results.tables.stored import StoredRun, read_runs
+from eval.runs.records import ScoreRow
 from eval.score import main as score
 from eval.scoring import labels
-from eval.scoring.rows import ScoreRow
 from eval.tables import main as tables
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun

@@ -140,3 +140,30 @@ def test_committed_text_names_no_machine() -> None:
             continue
         match = suspicious.search(path.read_text(encoding="utf-8", errors="replace"))
         assert match is None, f"{name}: {match}"
+
+
+#: Modules that open files of run folders, and what they do there besides reading finished runs.
+_OPENS_RUN_FILES = {
+    "eval/runs/load.py",  # reads them, for everybody
+    "eval/runs/rundir.py",  # writes a run, and takes it up again
+    "eval/running/budgets.py",  # sums what earlier parts of a run that goes on have paid
+    "eval/running/proxy/ledger.py",  # the proxy's own ledger, which belongs to no run
+    "eval/scoring/verdicts/store.py",  # verdicts, in files of the judges' own
+    "eval/scoring/verdicts/orders.py",  # likewise
+}
+#: Modules that define how rows are read, and the functions that open files of rows.
+_ROWS = ("eval.runs.rows", "eval.runs.files")
+_OPENERS = {"read_rows", "read_json_lines", "answers", "references", "settled", "ledger"}
+
+
+def test_one_module_reads_the_files_of_runs() -> None:
+    """Everything behind a run takes it from ``eval.results.frame``, or its rows from ``eval.runs.load``."""
+    found = set()
+    for path in (ROOT / "eval").rglob("*.py"):
+        name = path.relative_to(ROOT).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = {alias.name for alias in node.names}
+                opens = (node.module in _ROWS and names & _OPENERS) or (node.module == "eval.runs" and "rows" in names)
+                found |= {name} if opens and name != "eval/runs/rows.py" else set()
+    assert found == _OPENS_RUN_FILES

@@ -16,7 +16,8 @@ from eval.export import export_run
 from eval.lens import main
 from eval.loaders.registry import DATASETS
 from eval.results.compare.rows import estimate
-from eval.results.tables.stored import Skipped, StoredRun, read_run, read_runs
+from eval.results.frame import Skipped, read_run, read_runs
+from eval.results.stored_run import StoredRun
 from eval.scoring.aggregate import aggregate
 from eval.scoring.protocols import load_protocol, protocol_names
 from memsys.errors import ConfigError, RunDirectoryError

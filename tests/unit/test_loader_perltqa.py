@@ -18,7 +18,7 @@ from eval.loaders.perltqa import PerltqaConfig, read_perltqa
 from eval.loaders.perltqa_memory import NARRATOR, said
 from eval.loaders.perltqa_questions import QuestionEntry, referenced_items, support
 from eval.loaders.perltqa_time import parse_fuzzy
-from eval.results.run import load_run
+from eval.results.frame import load_run
 from eval.run import run_one
 from eval.running.composed import compose_plan
 from memsys.errors import ConfigError, DataError

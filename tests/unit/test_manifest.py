@@ -17,8 +17,8 @@ import pytest
 
 from eval.export import export_run
 from eval.report.cache import Cache
-from eval.results.run import load_run
-from eval.results.tables.stored import Skipped, StoredRun, read_run
+from eval.results.frame import Skipped, load_run, read_run
+from eval.results.stored_run import StoredRun
 from eval.runs.exports import read_export
 from eval.runs.files import JsonLines, read_json_lines, write_json
 from eval.runs.folders import SUMMARIES, find_run_folders
@@ -124,7 +124,7 @@ MANIFEST_DAMAGES: Mapping[str, Callable[[dict[str, Any], str], None]] = {
 def _tables(run: Path, out: Path) -> Any:
     found = read_run(run)
     assert not isinstance(found, Skipped), found.reason
-    return asdict(found)
+    return {name: value for name, value in asdict(found).items() if name != "path"}
 
 
 def _score(run: Path, out: Path) -> Any:

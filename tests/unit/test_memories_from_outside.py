@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from baselines.rag.memory import RagMemory
-from eval.results.tables.stored import Skipped, read_run
+from eval.results.frame import Skipped, read_run
 from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
-from eval.runs.stored import load_json
+from eval.runs.load import load_json
 from memsys import open_memory
 from memsys.errors import MemoryProtocolError
 from memsys.vocabulary import Hit, Retrieval

@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 
 from eval.export import export_run
+from eval.results.frame import read_run
 from eval.results.papers.expectations import (
     ExpectedValue,
     MethodCount,
     method_counts,
     read_counts,
 )
+from eval.results.stored_run import StoredRun
 from eval.results.tables.method_values import dataset_key, measured
 from eval.results.tables.methods import method_groups, methods_page, number
-from eval.results.tables.stored import StoredRun, read_run
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
 

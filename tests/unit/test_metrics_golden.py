@@ -13,9 +13,9 @@ from eval.metrics.neural import BertScore, greedy_match, rescale
 from eval.metrics.ngrams import punkt_tokens
 from eval.metrics.registry import METRICS
 from eval.metrics.text import ValueRule, amem_tokens, as_text
+from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import Mean, aggregate_metrics, combine
 from eval.scoring.answers import score_answer
-from eval.scoring.rows import ScoreRow
 from memsys.assets.catalog import asset_path
 from memsys.errors import AssetError
 

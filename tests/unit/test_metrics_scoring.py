@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from eval.loaders.question_types import ADVERSARIAL
-from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.load import load_scores
+from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord, ScoreRow
 from eval.score import main
 from eval.scoring.aggregate import aggregate, mean_of, score_name
 from eval.scoring.call_costs import calls_by_role
+from eval.scoring.config import ScoringConfig
 from eval.scoring.latency import measured_latencies
 from eval.scoring.protocols import Protocol, load_protocol, protocol_names
-from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from memsys.errors import ConfigError, MemsysError, RunDirectoryError, ScoringError

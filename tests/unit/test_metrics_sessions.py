@@ -14,9 +14,9 @@ from eval.judge.judging import items_of
 from eval.metrics.ordering import order_scores, semantic_order_scores
 from eval.metrics.registry import groups
 from eval.metrics.sessions import session_scores
+from eval.runs.load import load_json
 from eval.runs.records import ReferenceRecord
-from eval.runs.stored import load_json
-from eval.scoring.rows import ScoringConfig
+from eval.scoring.config import ScoringConfig
 from eval.scoring.score_run import score_run
 from eval.scoring.verdicts.store import AnswerVerdict, StoredVerdicts
 from memsys.errors import ConfigError

@@ -26,7 +26,7 @@ from eval.proxy import main as proxy
 from eval.running.composed import compose_plan
 from eval.running.plan import experiment_name
 from eval.running.reader import ReaderConfig
-from eval.runs.stored import load_json
+from eval.runs.load import load_json
 from eval.scoring.answers import score_answer
 from eval.scoring.protocols import load_protocol
 from eval.sweep.__main__ import main as sweep

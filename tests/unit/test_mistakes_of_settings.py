@@ -13,7 +13,7 @@ from eval.loaders.custom import CustomConfig
 from eval.loaders.locomo import LocomoConfig
 from eval.parity.run import ParityRun
 from eval.running.composed import compose_plan
-from eval.scoring.rows import ScoringConfig
+from eval.scoring.config import ScoringConfig
 from memsys.assets.paths import models_dir
 from memsys.embedding.bert import BertTokenizer
 from memsys.errors import AssetError, ConfigError, DataError

@@ -12,18 +12,20 @@ from eval.loaders.locate import find_source
 from eval.loaders.locomo import LOCOMO
 from eval.results.compare import compare
 from eval.results.compare.model import make_report
-from eval.results.tables.stored import StoredRun
+from eval.results.stored_run import StoredRun
 from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
 from eval.running.plan import folder, run_path
 from eval.running.recording import make_record
 from eval.runs.folders import find_run_folders
 from eval.runs.identity import listed
+from eval.runs.load import load_scores
+from eval.runs.records import ScoreRow
 from eval.score import main as score
 from eval.scoring import score_run as score_module
 from eval.scoring.aggregate import aggregate
+from eval.scoring.config import ScoringConfig
 from eval.scoring.protocols import load_protocol, recorded_protocol
-from eval.scoring.rows import ScoreRow, ScoringConfig, load_scores
 from eval.scoring.score_run import score_run
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 from memsys.llm.engines.llamacpp import LlamaCppEngineConfig

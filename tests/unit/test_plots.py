@@ -16,8 +16,9 @@ from eval.results.figures.figure_spec import Curve, Level, Panel, Sheet, exact
 from eval.results.figures.figures import Point
 from eval.results.figures.labels import label_points, spread
 from eval.results.figures.own import _front, groups, own_sheets, pareto_front
+from eval.results.frame import read_runs
 from eval.results.papers.sage.figures import thresholds
-from eval.results.tables.stored import StoredRun, read_runs
+from eval.results.stored_run import StoredRun
 from eval.runs.folders import SUMMARIES
 from eval.scoring.protocols import load_protocol
 from tests.support.fake_run import FakeRun

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from eval.results.stored_run import StoredRun
 from eval.results.tables.cost_page import cost_page
 from eval.results.tables.costs import FILE, load_costs, measured_cost, printed_cost
-from eval.results.tables.stored import StoredRun
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun, rewrite, stored
 

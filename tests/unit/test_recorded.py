@@ -25,9 +25,9 @@ from eval.loaders.trees import read_tree
 from eval.recorded import main
 from eval.results.compare.pairs import on_the_same_data
 from eval.results.compare.rows import system_rows
-from eval.results.tables.stored import Skipped, read_run
+from eval.results.frame import Skipped, read_run
+from eval.runs.load import load_answers, load_json, load_references
 from eval.runs.records import ReferenceRecord
-from eval.runs.stored import load_answers, load_json, load_references
 from eval.score import main as score
 from eval.scoring.protocols import load_protocol
 from eval.scoring.score_run import score_run

@@ -12,7 +12,7 @@ from eval.audit.recorded.guess import guess_shape
 from eval.audit.recorded.shapes import make_shape, read_shape
 from eval.loaders.trees import read_tree
 from eval.recorded import main
-from eval.runs.stored import load_answers
+from eval.runs.load import load_answers
 from eval.score import main as score
 from memsys.errors import ConfigError, DataError
 

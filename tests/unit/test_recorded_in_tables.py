@@ -11,15 +11,15 @@ from eval.audit.recorded.questions import QuestionSet, RecordedQuestion
 from eval.audit.recorded.run_folder import Origin, write_run
 from eval.explain import main as explain
 from eval.export import export_run
+from eval.results.frame import read_runs
 from eval.results.tables.judges import judge_faults, judge_texts, without_unmeasured
 from eval.results.tables.overview import index_page
 from eval.results.tables.paper_page import paper_page
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.run_groups import find_groups
-from eval.results.tables.stored import read_runs
 from eval.runs.records import ReferenceRecord
 from eval.runs.trec import write_trec
-from eval.scoring.rows import ScoringConfig
+from eval.scoring.config import ScoringConfig
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from memsys.errors import RunDirectoryError

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from eval.report.runs import run_costs
+from eval.results.stored_run import StoredRun
 from eval.results.tables.determinism import repeats_exactly
-from eval.results.tables.stored import StoredRun
 
 SAME_REPLIES = {"name": "gpt4o_mini", "engine": {"batch_invariant": True}, "temperature": 0.0}
 READ = {"calls": 1.0, "prompt_tokens": 1000.0, "completion_tokens": 100.0}

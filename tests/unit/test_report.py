@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from eval.explain import run_folders
 from eval.export import export_run
 from eval.report.__main__ import main
 from eval.report.cache import Cache
@@ -20,7 +19,8 @@ from eval.report.data import collect, page_data
 from eval.report.page import SCRIPTS, TEMPLATES, render_page, script_json
 from eval.report.scores import run_scores
 from eval.results.compare.rows import estimate
-from eval.results.tables.stored import StoredRun, read_run
+from eval.results.frame import read_run
+from eval.results.stored_run import StoredRun
 from eval.scoring.protocols import load_protocol
 from memsys.errors import ConfigError, RunDirectoryError
 from tests.support.fake_run import FakeRun, rewrite
@@ -320,8 +320,8 @@ def test_the_texts_of_another_run_of_one_id_are_not_shown(tmp_path: Path) -> Non
         record = json.loads((path / "run.json").read_text())
         (path / "run.json").write_text(json.dumps({**record, "run_id": "run", "status": status, "started": started}))
     found = collect([tmp_path])
-    assert [run.record["started"] for run in found.runs] == ["2026-01-02"] and found.folders == (second,)
-    assert run_folders([tmp_path], {run.run_id: run for run in found.runs}) == {"run": second}
+    assert [run.record["started"] for run in found.runs] == ["2026-01-02"]
+    assert [run.path for run in found.runs] == [second]
 
 
 def test_a_part_of_the_report_that_was_changed_is_computed_again(tmp_path: Path) -> None:

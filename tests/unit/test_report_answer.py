@@ -19,11 +19,11 @@ from eval.report.progress import unfinished
 from eval.report.slices import distances
 from eval.report.watch import watch
 from eval.results.compare.model import make_report
+from eval.runs.load import load_calls
 from eval.runs.memories import Memories, parse_date
 from eval.runs.records import ReferenceRecord
 from eval.runs.snapshot import save_snapshot
 from eval.runs.snapshots import Snapshot, Snapshots
-from eval.runs.stored import load_calls
 from eval.scoring.protocols import load_protocol
 from memsys.errors import RunDirectoryError
 from tests.support.fake_run import FakeRun, rewrite

@@ -12,12 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.export import export_run
-from eval.results.tables.stored import Skipped, read_run
-from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
-from eval.runs.run_json import read_record
+from eval.results.frame import Skipped, read_run
+from eval.runs.load import (
+    find_record,
+    load_answers,
+    load_calls,
+    load_conversations,
+    load_references,
+    load_retrievals,
+    load_scores,
+)
+from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord, ScoreRow
 from eval.runs.rundir import RunDirectory
-from eval.runs.stored import load_answers, load_calls, load_conversations, load_references, load_retrievals
-from eval.scoring.rows import ScoreRow, load_scores
 from eval.scoring.score_run import score_run
 from memsys.errors import MemsysError, RunDirectoryError, ScoringError
 from memsys.llm.ledger import CallRecord
@@ -201,7 +207,7 @@ def test_run_json_with_a_field_of_another_type_is_named(tmp_path: Path, field: s
         if field == "identity" and value is None:
             continue
         (path / "run.json").write_text(json.dumps({**record, field: value}))
-        for read in (read_record, read_run):
+        for read in (find_record, read_run):
             with pytest.raises(MemsysError, match=rf"run\.json does not fit this version \(field {field}"):
                 read(path)
 

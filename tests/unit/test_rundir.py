@@ -13,11 +13,11 @@ import pytest
 from eval.running.completeness import check_resumed
 from eval.runs.files import read_json_lines
 from eval.runs.identity import differences, identity_hash
+from eval.runs.load import load_updates
 from eval.runs.provenance import commit
 from eval.runs.records import AnswerRecord, RetrievalRecord, UpdatesRecord
 from eval.runs.run_json import RunRecord
 from eval.runs.rundir import RunDirectory
-from eval.runs.stored import load_updates
 from memsys.errors import RunDirectoryError
 from memsys.llm.ledger import CallRecord
 

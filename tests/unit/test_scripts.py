@@ -18,10 +18,11 @@ from eval.metrics.locomo import is_trapped
 from eval.metrics.mixed import bleu1_mixed, f1_mixed, mixed_tokens, rouge_l_mixed
 from eval.metrics.registry import METRICS, groups
 from eval.results.compare.model import make_report
-from eval.results.tables.stored import StoredRun, read_run
+from eval.results.frame import read_run
+from eval.results.stored_run import StoredRun
 from eval.runs.records import ReferenceRecord
+from eval.scoring.config import ScoringConfig
 from eval.scoring.protocols import load_protocol
-from eval.scoring.rows import ScoringConfig
 from eval.scoring.score_run import score_run
 from memsys.embedding.windows import cut_by_chars
 from memsys.index.words import STOP_WORDS, warn_of_joined_words, words

@@ -9,7 +9,7 @@ import pytest
 from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
 from eval.running.plan import Plan, identity_of
-from eval.runs.stored import load_calls
+from eval.runs.load import load_calls
 from memsys.errors import ConfigError
 from memsys.llm.delegate import DelegatingModel
 from tests.support.backbones import role

@@ -11,13 +11,14 @@ from eval.report.runs import run_cards
 from eval.results.compare.model import make_report
 from eval.results.evidence.report import quality_groups, quality_page
 from eval.results.evidence.systems import systems_page
+from eval.results.frame import Skipped, read_run
+from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import other_terms
 from eval.results.tables.spec import load_spec
-from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.running.composed import compose_plan
 from eval.running.experiment import RunResult, run_experiment
 from eval.runs.files import read_json_lines
-from eval.runs.run_json import read_record
+from eval.runs.load import find_record
 from eval.score import main as score
 from eval.scoring.protocols import load_protocol
 from eval.settle import main as settle
@@ -184,7 +185,7 @@ def test_a_server_that_is_down_settles_nothing_until_somebody_closes_the_run(
     assert isinstance(found, Skipped) and "memsys settle" in found.reason
     assert settle([str(tmp_path / "run"), "--close"]) == 0
     assert len(settled(tmp_path)) == QUESTIONS and "status 500" in settled(tmp_path)[0][1]
-    record = read_record(tmp_path / "run") or {}
+    record = find_record(tmp_path / "run") or {}
     assert (record["status"], record["counts"]["settled"]) == ("complete", QUESTIONS)
     assert run(server, tmp_path).complete
     assert stored(tmp_path).summary["counts"]["outcomes"] == {"failed": QUESTIONS}

@@ -20,6 +20,7 @@ from eval.config.presets import CONF, MEMORY, read_settings
 from eval.rendering.csv import render_csv
 from eval.rendering.latex import render_latex
 from eval.results.explain.show import _measured
+from eval.results.frame import read_runs
 from eval.results.papers.printed import TEXT, load_printed, papers
 from eval.results.tables.candidates import choose, mean_over_runs
 from eval.results.tables.flat import COLUMNS, cell_records
@@ -29,13 +30,13 @@ from eval.results.tables.model import PaperTable, Row, TableCell
 from eval.results.tables.paper_page import paper_page, short_table
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import load_spec, spec_names
-from eval.results.tables.stored import read_runs
 from eval.results.tables.text import coverage, dataset_labels, measured_text
 from eval.results.tables.variants import run_variant, variant_label
+from eval.runs.load import load_scores
+from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import aggregate
 from eval.scoring.inference import point
 from eval.scoring.protocols import load_protocol, protocol_names
-from eval.scoring.rows import ScoreRow, load_scores
 from eval.tables import main
 from memsys.errors import ConfigError
 from memsys.llm.prompt import Prompt

@@ -8,8 +8,8 @@ import pytest
 from eval.results.evidence.report import QualityGroup, quality_groups
 from eval.results.evidence.stages import MeanScore
 from eval.results.evidence.updates import update_groups, update_lines, updates_page
-from eval.results.tables.stored import StoredRun
-from eval.scoring.rows import ScoreRow
+from eval.results.stored_run import StoredRun
+from eval.runs.records import ScoreRow
 
 #: Question -> category, its figures (stored, retrieved, in context, staleness, of the question), whether the answer was
 #: right.

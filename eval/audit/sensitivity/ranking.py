@@ -6,10 +6,10 @@ from math import fsum
 
 from eval.audit.sensitivity.readings import MetricReading
 from eval.metrics.registry import higher_is_better, scale_of
+from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import score_name
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MeanRule, MetricScores, point
-from eval.scoring.rows import ScoreRow
 
 #: Values that agree to so many decimals share a rank.
 _TIE_DECIMALS = 6

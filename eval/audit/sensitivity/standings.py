@@ -12,14 +12,14 @@ from eval.audit.sensitivity.readings import Holdings, Section, Weights, grid, se
 from eval.loaders.registry import info_of
 from eval.results.compare.rows import distinct_names
 from eval.results.compare.seeds import group_repeats, with_seeds
+from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import unlike_settings
 from eval.results.tables.judges import judge_faults, judge_texts, unlike_judges
 from eval.results.tables.label_view import views
 from eval.results.tables.run_groups import find_groups
-from eval.results.tables.stored import StoredRun
 from eval.results.tables.variants import label_of
+from eval.runs.records import ScoreRow
 from eval.scoring.protocols import Protocol
-from eval.scoring.rows import ScoreRow
 from memsys.errors import RunDirectoryError
 
 

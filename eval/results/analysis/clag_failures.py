@@ -18,9 +18,8 @@ from eval.rendering.table import Table, columns
 from eval.rendering.terminal import show
 from eval.results.analysis.clag_failure_rules import RESIDUAL, Case, FailureConfig, pattern
 from eval.runs.files import write_json
+from eval.runs.load import load_answers, load_references, load_retrievals, load_scores
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
-from eval.runs.stored import load_answers, load_references, load_retrievals
-from eval.scoring.rows import load_scores
 from memsys.errors import ScoringError
 
 CONFIG = Path(__file__).parent / "clag_failures.yaml"

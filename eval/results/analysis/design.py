@@ -14,8 +14,9 @@ from eval.commands.commands import explains_errors, start
 from eval.commands.places import RESULTS
 from eval.rendering.markdown import page, render_markdown
 from eval.rendering.table import Table, columns
+from eval.results.frame import read_runs
+from eval.results.stored_run import StoredRun
 from eval.results.tables.pairs import paired_differences
-from eval.results.tables.stored import StoredRun, read_runs
 from eval.runs.files import write_atomic
 from eval.runs.folders import SUMMARIES
 from eval.scoring.components import Components, Design, conversations_needed, detectable, estimate_components

@@ -16,7 +16,7 @@ from eval.rendering.table import Table, columns
 from eval.rendering.terminal import show
 from eval.results.analysis.theme_structure import gate, query_tokens, structure
 from eval.runs.files import write_json
-from eval.runs.stored import check_joined, load_calls, load_conversations, load_references, load_retrievals
+from eval.runs.load import check_joined, load_calls, load_conversations, load_references, load_retrievals
 from eval.scoring.evidence_density import evidence_density
 from memsys.errors import ScoringError
 

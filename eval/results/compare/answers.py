@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from eval.commands.terminal import console
 from eval.results.compare.pairs import on_the_same_data
-from eval.results.tables.stored import StoredRun
+from eval.results.stored_run import StoredRun
+from eval.runs.load import load_answers, load_references
 from eval.runs.records import ReferenceRecord
-from eval.runs.stored import load_answers, load_references
 
 #: Characters of an answer that are shown; a reply may be long.
 _SHOWN = 120
@@ -20,12 +19,10 @@ class NamedRun:
 
     Attributes:
         name: of its system.
-        path: its directory.
         run: the run itself, for the data that it answered.
     """
 
     name: str
-    path: Path
     run: StoredRun
 
 
@@ -49,7 +46,7 @@ def show_answers(systems: Sequence[NamedRun], count: int) -> None:
 
 def _answered(system: NamedRun) -> bool:
     files = ("answers.jsonl", "references.jsonl")
-    return not system.run.retrieval_only and all((system.path / name).is_file() for name in files)
+    return not system.run.retrieval_only and all((system.run.path / name).is_file() for name in files)
 
 
 def _by_data(systems: Sequence[NamedRun]) -> list[list[NamedRun]]:
@@ -66,8 +63,8 @@ def _by_data(systems: Sequence[NamedRun]) -> list[list[NamedRun]]:
 
 def _lines(systems: Sequence[NamedRun], count: int) -> Iterator[str]:
     """Yield the up to ``count`` questions of one data; none where no question is common."""
-    references = load_references(systems[0].path)
-    answered = [(system.name, load_answers(system.path)) for system in systems]
+    references = load_references(systems[0].run.path)
+    answered = [(system.name, load_answers(system.run.path)) for system in systems]
     common = set.intersection(*(set(answers) for _, answers in answered)) & set(references)
     width = max(len(name) for name in ("gold", *(name for name, _ in answered)))
     for question_id in sorted(common)[:count]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from eval.metrics.metric import Metric
 from eval.metrics.registry import METRICS, listed, matching
 from eval.metrics.sessions import BY_SESSION
+from eval.results.stored_run import StoredRun
 from eval.results.tables.judges import JudgeGroup, judge_groups, unlike_judges
-from eval.results.tables.stored import StoredRun
 from eval.scoring.beam import meaning, missing_kinds, score_columns, title
 
 #: F1 without the questions that have no answer, which some protocols score against a false one.

@@ -10,8 +10,8 @@ from eval.results.compare.columns import ANSWERABLE
 from eval.results.compare.pairs import on_the_same_data
 from eval.results.compare.rows import SystemRow
 from eval.results.compare.seeds import fewer_seeds, named_seeds
+from eval.results.stored_run import StoredRun
 from eval.results.tables.pairs import Pair, Verdict
-from eval.results.tables.stored import StoredRun
 from eval.results.tables.text import fixed, p_text
 from eval.scoring.paired import ALPHA
 

@@ -16,10 +16,10 @@ from eval.results.compare.conclusion import conclusion, no_evidence, unanswered
 from eval.results.compare.pairs import compare_with
 from eval.results.compare.rows import ComparisonEstimate, SystemRow, lead_metric, price_dates, system_rows
 from eval.results.compare.seeds import fewer_seeds, listed_seeds, named_seeds
+from eval.results.stored_run import StoredRun
 from eval.results.tables.judges import without_unmeasured
 from eval.results.tables.label_view import views
 from eval.results.tables.pairs import Pair
-from eval.results.tables.stored import StoredRun
 from eval.results.tables.text import PAIR_LEGEND
 from eval.scoring.aggregate import unlabelled_kinds
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION

@@ -7,8 +7,8 @@ from eval.loaders.question_types import ADVERSARIAL
 from eval.results.compare.columns import ANSWERABLE, columns
 from eval.results.compare.rows import SystemRow, answerable_alone, lead_metric, recall_metric
 from eval.results.compare.seeds import paired_rows
+from eval.results.stored_run import StoredRun
 from eval.results.tables.pairs import Contestant, Pair, compare_family
-from eval.results.tables.stored import StoredRun
 from eval.scoring.protocols import Protocol
 
 

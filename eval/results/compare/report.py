@@ -1,6 +1,6 @@
 """Making a comparison of runs: read them, show it, write it, draw it."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,9 +16,10 @@ from eval.results.compare.rows import lead_metric
 from eval.results.compare.terminal import show
 from eval.results.figures.comparison import plot_comparison
 from eval.results.figures.figures import Series, Wording
+from eval.results.frame import Skipped, read_run
+from eval.results.stored_run import StoredRun
 from eval.results.tables.label_view import under_labels
 from eval.results.tables.spec import NO_BACKBONE
-from eval.results.tables.stored import Skipped, StoredRun, read_run
 from eval.runs.files import write_atomic
 from eval.runs.folders import runs_first
 from eval.scoring.labels import LabelView
@@ -69,11 +70,11 @@ def compare(
     """
     choices = choices or ComparisonChoices()
     readable = _asked_with(_readable(run_dirs), choices.prompts)
-    runs = _floors_on_the_questions_of([under_labels(run, choices.labels) for run in readable.values()])
+    runs = _floors_on_the_questions_of([under_labels(run, choices.labels) for run in readable])
     rule = load_protocol(choices.protocol) if choices.protocol else _own_protocol(runs)
     report = make_report(runs, rule, choices.against, unmeasured_judges=choices.unmeasured_judges)
-    names = {_which(run): row.label for row in report.rows for run in row.repeats.runs}
-    show_answers([NamedRun(names[_which(run)], path, run) for path, run in readable.items()], choices.answers)
+    names = {run.path: row.label for row in report.rows for run in row.repeats.runs}
+    show_answers([NamedRun(names[run.path], run) for run in readable], choices.answers)
     show(report)
     paths: list[Path] = []
     for name, text in comparison_files(report).items():
@@ -90,25 +91,17 @@ def compare(
     return paths
 
 
-def _which(run: StoredRun) -> tuple[str, object]:
-    """Return what tells a run from others: two folders of one name may lie in different places."""
-    return run.run_id, run.record.get("started")
-
-
-def _readable(run_dirs: Sequence[Path]) -> dict[Path, StoredRun]:
+def _readable(run_dirs: Sequence[Path]) -> list[StoredRun]:
     """Return the runs that can be shown, each once, also where its summary or another path was named."""
-    runs: dict[Path, StoredRun] = {}
-    places: dict[tuple[str, object], Path] = {}
+    found: dict[tuple[str, object], StoredRun] = {}
     reasons = []
     for path in runs_first(dict.fromkeys(run_dirs)):
         run = read_run(path)
         if isinstance(run, Skipped):
             reasons.append(f"{path}: {run.reason}")
-        elif (first := places.setdefault(_which(run), path)) != path:
-            reasons.append(f"{path}: the same run as {first}")
-        else:
-            runs[path] = run
-    runs = {path: runs[path] for path in dict.fromkeys(run_dirs) if path in runs}
+        elif (first := found.setdefault((run.run_id, run.record.get("started")), run)) is not run:
+            reasons.append(f"{path}: the same run as {first.path}")
+    runs = sorted(found.values(), key=lambda run: run_dirs.index(run.path))
     if not runs:
         raise RunDirectoryError("nothing to compare: " + ("; ".join(reasons) or "no run directory was named"))
     for reason in reasons:
@@ -116,15 +109,15 @@ def _readable(run_dirs: Sequence[Path]) -> dict[Path, StoredRun]:
     return runs
 
 
-def _asked_with(runs: Mapping[Path, StoredRun], prompts: str | None) -> dict[Path, StoredRun]:
+def _asked_with(runs: Sequence[StoredRun], prompts: str | None) -> Sequence[StoredRun]:
     """Return the runs that were asked with the prompts of one source, and those that asked nothing here."""
     if prompts is None:
-        return dict(runs)
-    kept = {
-        path: run
-        for path, run in runs.items()
+        return runs
+    kept = [
+        run
+        for run in runs
         if run.backbone == NO_BACKBONE or run.recorded or wants_authors(run.record["config"]) == (prompts == "authors")
-    }
+    ]
     if not kept:
         raise RunDirectoryError(f"nothing to compare: no run here was asked with --prompts {prompts}")
     return kept

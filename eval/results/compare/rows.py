@@ -13,11 +13,11 @@ from eval.metrics.sessions import BY_SESSION
 from eval.results.compare.columns import ANSWERABLE, ComparisonColumn, judge_columns
 from eval.results.compare.seeds import Repeats, group_repeats, listed_seeds
 from eval.results.figures.figures import Point, point_of
+from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import engine_of
 from eval.results.tables.costs import write_tokens_per_turn
 from eval.results.tables.judges import JudgeGroup
 from eval.results.tables.measure import mean_value, scores_and_mean
-from eval.results.tables.stored import StoredRun
 from eval.results.tables.variants import label_of
 from eval.scoring.aggregate import undoubted
 from eval.scoring.beam import AVERAGING, is_beam_score

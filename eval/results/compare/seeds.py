@@ -6,10 +6,10 @@ from math import fsum
 from statistics import stdev
 
 from eval.config.answer_prompts import answer_prompts
+from eval.results.stored_run import StoredRun
 from eval.results.tables.judges import judge_groups
-from eval.results.tables.stored import StoredRun
+from eval.runs.records import ScoreRow
 from eval.scoring.beam import order_columns, score_columns
-from eval.scoring.rows import ScoreRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from eval.results.evidence.stages import (
     evidence_funnels,
     run_protocol,
 )
+from eval.results.stored_run import StoredRun
 from eval.results.tables.groups import comparable_runs
 from eval.results.tables.page import Section, TablePage
-from eval.results.tables.stored import StoredRun
 
 NAME = "memory_quality"
 

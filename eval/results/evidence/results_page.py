@@ -15,8 +15,9 @@ from eval.rendering.markdown import render_markdown, replace_tables
 from eval.rendering.table import Table, columns, figure
 from eval.results.evidence.report import quality_groups
 from eval.results.evidence.systems import SystemLine, system_lines
+from eval.results.frame import read_runs
+from eval.results.stored_run import StoredRun
 from eval.results.tables.spec import preset_labels
-from eval.results.tables.stored import StoredRun, read_runs
 from eval.runs.files import write_atomic
 from eval.runs.folders import SUMMARIES
 from memsys.assets.paths import ROOT

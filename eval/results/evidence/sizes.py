@@ -7,8 +7,8 @@ from typing import Any
 
 from eval.metrics.evidence import SHOWN_RECALL
 from eval.results.evidence.stages import has_gold, names_turns, shown_share_of, shows_all_hits, stored_share_of
-from eval.results.tables.stored import StoredRun
-from eval.scoring.rows import ScoreRow
+from eval.results.stored_run import StoredRun
+from eval.runs.records import ScoreRow
 from eval.scoring.shown import SHOWN_CHARS
 
 

@@ -12,11 +12,11 @@ from typing import Literal, get_args
 from eval.metrics.evidence import DEPTH, SHOWN_RECALL, STORED_RECALL
 from eval.metrics.registry import scale_of
 from eval.results.compare.rows import f1_metric
+from eval.results.stored_run import StoredRun, category_names
 from eval.results.tables import older_rows
 from eval.results.tables.measure import mean_value
-from eval.results.tables.stored import StoredRun, category_names
+from eval.runs.records import ScoreRow
 from eval.scoring.protocols import Protocol, recorded_protocol
-from eval.scoring.rows import ScoreRow
 
 #: Where a question's evidence stopped: all of it in the context, some of it, none of it though some was stored, none
 #: stored; ``not in context`` where it is not known what was stored.

@@ -10,10 +10,10 @@ from eval.metrics.updates import IN_CONTEXT, UPDATE_METRICS
 from eval.rendering.table import DASH, Cell, Table, columns, figure, records
 from eval.results.evidence.report import QualityGroup, SystemQuality
 from eval.results.evidence.stages import MeanScore, mean_score, run_protocol
+from eval.results.stored_run import StoredRun, category_names
 from eval.results.tables.page import Section, TablePage
-from eval.results.tables.stored import StoredRun, category_names
+from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import mean_of
-from eval.scoring.rows import ScoreRow
 
 NAME = "knowledge_updates"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from eval.config.preset_settings import default_settings, flat, overrides
 from eval.config.presets import CONF
+from eval.results.stored_run import StoredRun
 from eval.results.tables.spec import PaperSpec
-from eval.results.tables.stored import StoredRun
 from eval.runs.machine_paths import without_places
 
 

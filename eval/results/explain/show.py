@@ -10,8 +10,8 @@ from eval.metrics.registry import METRICS
 from eval.results.explain.find import CellPlace
 from eval.results.explain.questions import ExplainedQuestion, is_trap
 from eval.results.explain.settings import SettingDifference
+from eval.results.stored_run import StoredRun
 from eval.results.tables.measure import Measured
-from eval.results.tables.stored import StoredRun
 from eval.results.tables.text import number
 from eval.runs.machine_paths import without_places
 from eval.scoring.equivalence import Equivalence

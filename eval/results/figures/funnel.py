@@ -7,7 +7,7 @@ from eval.results.evidence.stages import STAGES
 from eval.results.figures.figure_spec import Curve, Panel, Place, Sheet, exact
 from eval.results.figures.figures import Point
 from eval.results.figures.stages import UNKNOWN
-from eval.results.tables.stored import StoredRun
+from eval.results.stored_run import StoredRun
 
 _EVIDENCE = ("stored", "retrieved at 5", "retrieved at 10", "in context")
 _SCORE = "F1"

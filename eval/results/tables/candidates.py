@@ -9,12 +9,12 @@ from typing import Any
 
 from eval.config.answer_prompts import AUTHORS, answer_prompts
 from eval.metrics.registry import METRICS
+from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import other_terms
 from eval.results.tables.spec import NO_BACKBONE, PaperSpec
-from eval.results.tables.stored import StoredRun
 from eval.results.tables.variants import run_variant
+from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import ABSTENTION
-from eval.scoring.rows import ScoreRow
 from eval.scoring.shown import SHOWN_CHARS
 
 #: Begins the columns of verdicts that were recorded with the answers.

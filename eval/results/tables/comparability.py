@@ -7,8 +7,8 @@ from typing import Any
 from eval.config.answer_prompts import answer_prompts, asks_with_ours, roles_in_ours
 from eval.config.preset_settings import default_settings, flat, overrides
 from eval.config.presets import CONF
+from eval.results.stored_run import StoredRun
 from eval.results.tables.spec import PaperSpec
-from eval.results.tables.stored import StoredRun
 from eval.results.tables.variants import variant_label, without_prompts
 from eval.runs.machine_paths import PLACE
 

@@ -12,6 +12,7 @@ from eval.config.preset_settings import default_settings
 from eval.config.presets import MEMORY
 from eval.rendering.markdown import bullets, page, render_markdown
 from eval.rendering.table import DASH, Cell, Column, Table, figure, texts
+from eval.results.stored_run import StoredRun, engines_are_here
 from eval.results.tables.costs import (
     Cost,
     CostRegistry,
@@ -23,7 +24,6 @@ from eval.results.tables.costs import (
     read_totals,
 )
 from eval.results.tables.page import WRITTEN
-from eval.results.tables.stored import StoredRun, engines_are_here
 from eval.results.tables.variants import changed_settings
 from eval.scoring.remarks import remarks
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.config.presets import MEMORY, preset_names, read_settings
-from eval.results.tables.stored import StoredRun
+from eval.results.stored_run import StoredRun
 from eval.scoring.call_costs import READ_PHASES
 from memsys.assets.paths import shipped
 from memsys.errors import ConfigError

@@ -1,10 +1,10 @@
 """Cells that count a data set's questions: any run's record says how many there are, so no run has to be in them."""
 
 from eval.results.papers.printed import PrintedNumber
+from eval.results.stored_run import StoredRun
 from eval.results.tables.candidates import Candidates
 from eval.results.tables.measure import Measured
 from eval.results.tables.spec import DatasetSpec
-from eval.results.tables.stored import StoredRun
 
 #: Metrics of such cells: a number of questions, and its share of all of them.
 QUESTIONS, QUESTIONS_SHARE = "questions", "questions_share"

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eval.metrics.registry import METRICS
+from eval.results.stored_run import StoredRun
 from eval.results.tables.candidates import LATENCY_METRICS, RECORDED_JUDGE, asks_the_question, is_retrieval
-from eval.results.tables.stored import StoredRun
-from eval.scoring.rows import is_verdict
+from eval.scoring.config import is_verdict
 
 #: Parts of a configuration whose roles ask a model.
 _PARTS = ("memory", "reader")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from eval.results.tables.stored import StoredRun
+from eval.results.stored_run import StoredRun
 
 #: Conversations that a title names; more are counted.
 _NAMED = 4

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eval.results.tables.stored import StoredRun
+from eval.results.stored_run import StoredRun
 from eval.scoring.beam import order_columns, rests_on_pairs, score_columns
 from eval.scoring.verdicts.standing import SHOW_ANYWAY, JudgeStanding, judge_standing, order_standing, publisher
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from eval.results.tables.stored import StoredRun
+from eval.results.stored_run import StoredRun
 from eval.scoring.labels import VIEW_TEXT, LabelView, check_view, under
 from memsys.errors import ScoringError
 

@@ -5,18 +5,19 @@ from dataclasses import dataclass, replace
 from math import fsum
 
 from eval.metrics.registry import METRICS, is_share
+from eval.results.stored_run import StoredRun
 from eval.results.tables.candidates import LATENCY_METRICS, Selected, is_retrieval, run_figure
 from eval.results.tables.comparability import other_judge_terms
 from eval.results.tables.determinism import repeats_exactly, search_reading
 from eval.results.tables.label_view import views
 from eval.results.tables.spec import DatasetSpec, PaperSpec
-from eval.results.tables.stored import StoredRun
+from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import mean_of, metric_mean, score_name
 from eval.scoring.clusters import cluster_interval
+from eval.scoring.config import is_verdict
 from eval.scoring.inference import MICRO, Interval, MeanRule, MetricScores, point
 from eval.scoring.paired import minimum_detectable_difference
 from eval.scoring.protocols import Averaging, Protocol
-from eval.scoring.rows import ScoreRow, is_verdict
 
 #: Conversations named when a run covers a part; of more only the number is given.
 _NAMED = 3

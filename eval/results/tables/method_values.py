@@ -5,7 +5,7 @@ from typing import Any
 
 from eval.loaders.registry import info_of
 from eval.results.papers.expectations import ExpectedValue, MethodCount
-from eval.results.tables.stored import StoredRun
+from eval.results.stored_run import StoredRun
 
 #: Stands in ``of`` for the turns ingested.
 _TURNS = "turns"

@@ -7,7 +7,7 @@ from typing import Any
 from eval.metrics.evidence import SHOWN_RECALL
 from eval.metrics.updates import IN_CONTEXT
 from eval.results.papers.expectations import method_counts
-from eval.scoring.rows import ScoreRow
+from eval.runs.records import ScoreRow
 from eval.scoring.shown import LEFT_OUT, SHOWN_CHARS
 
 

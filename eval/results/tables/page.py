@@ -8,7 +8,7 @@ from eval.rendering.csv import render_csv
 from eval.rendering.latex import render_latex
 from eval.rendering.markdown import bullets, page, render_markdown
 from eval.rendering.table import Table
-from eval.results.tables.stored import StoredRun
+from eval.results.stored_run import StoredRun
 
 WRITTEN = "Written by `python -m eval.tables`."
 

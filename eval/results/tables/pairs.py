@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from eval.metrics.registry import METRICS, scale_of
+from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import differing_parts
 from eval.results.tables.measure import mean_rule
-from eval.results.tables.stored import StoredRun
+from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import score_name
 from eval.scoring.inference import MetricScores
 from eval.scoring.paired import ALPHA, PairedComparison, compare_paired, holm
 from eval.scoring.protocols import Protocol
 from eval.scoring.randomisation import TIE
-from eval.scoring.rows import ScoreRow
 
 #: What a test allows to say of a system and its baseline. ``differs here`` and ``equal``: one conversation was asked
 #: about, which says nothing of others, nor of another build of the same memory; their means on it differ or do not.

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from eval.commands.terminal import stage
 from eval.results.papers.printed import load_printed
+from eval.results.stored_run import StoredRun
 from eval.results.tables.build import TableBuilder
 from eval.results.tables.candidates import group_runs
 from eval.results.tables.model import PaperTable
 from eval.results.tables.spec import load_spec
-from eval.results.tables.stored import StoredRun
 from eval.scoring.protocols import load_protocol
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from eval.results.tables.stored import StoredRun
+from eval.results.stored_run import StoredRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from eval.metrics.ordering import MODEL_ORDER_METRICS, ORDERED_ITEMS, aligned_or
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.runs.rows import read_rows
 from eval.scoring.aggregate import mean_of
-from eval.scoring.rows import Scores
+from eval.scoring.config import Scores
 from eval.scoring.verdicts.values import DIFFERENT, SAME
 
 #: What names a verdict: question, repeat, and checksum of the pair.

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eval.runs.load import SCORES_META, load_answers, load_json, load_references, load_settled
 from eval.runs.manifest import check_file
+from eval.runs.records import ScoreRow
 from eval.runs.rows import read_rows
-from eval.runs.stored import load_answers, load_json, load_references, load_settled
 from eval.scoring.beam import has_questions, with_beam_scores
-from eval.scoring.rows import SCORES_META, ScoreRow, is_verdict
+from eval.scoring.config import is_verdict
 from eval.scoring.verdicts.orders import JudgedOrders, judged_orders, order_path, ordered_answers, read_pairs
 from eval.scoring.verdicts.values import PARTIAL, WORTH
 from memsys.errors import RunDirectoryError, ScoringError

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from statistics import fmean, pstdev
 
 from eval.metrics.ordering import MODEL_ORDER_METRICS
+from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import Mean, mean_of
 from eval.scoring.beam import beam_scores, has_questions, with_beam_scores
 from eval.scoring.clusters import cluster_interval
 from eval.scoring.inference import MICRO, MeanRule, MetricScores
-from eval.scoring.rows import ScoreRow
 from eval.scoring.verdicts.store import ORDER, StoredVerdicts, with_judge
 from memsys.vocabulary import Json
 

@@ -1,28 +1,14 @@
-"""The rows of scores of a run: what is computed, what a row holds, and reading back what was stored.
+"""Settings of the scoring (``conf/scoring``): which metrics are computed, and how questions without an answer count."""
 
-:func:`eval.scoring.score_run.score_run` makes them.
-"""
-
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from eval.loaders.question_types import kind_of
 from eval.metrics.evidence import SubstringMatching
 from eval.metrics.registry import select_metrics
-from eval.runs.manifest import DERIVED
-from eval.runs.rows import read_rows
-from eval.runs.stored import load_json
-from memsys.errors import ConfigError, ScoringError
+from memsys.errors import ConfigError
 
-SCORES, SCORES_META, SUMMARY = DERIVED
-#: What the scores depend on; their checksums tell stale scores from fresh ones.
-INPUTS = ("answers.jsonl", "settled.jsonl", "retrievals.jsonl", "references.jsonl", "updates.jsonl")
 #: Decimals of a stored score, and of the means of a summary.
 STORED_DECIMALS = 6
-#: Checksum of a file without rows.
-_NO_ROWS = hashlib.sha256(b"").hexdigest()
 
 Scores = dict[str, float | None]
 
@@ -93,66 +79,3 @@ class ScoringConfig:
 def is_verdict(metric: str) -> bool:
     """Return whether a metric holds a judge's verdicts, which are averaged as scores are."""
     return metric.startswith("judge_")
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
-    """All scores of one question; ``None`` where there is nothing to score.
-
-    ``kind`` is what is asked (:mod:`eval.loaders.question_types`); in rows of older versions it is derived from the
-    category.
-    Older versions called ``staleness`` what is ``staleness_of_question`` now; their rows say nothing of the other one.
-    """
-
-    question_id: str
-    conversation_id: str
-    category: int
-    metrics: Mapping[str, float | None]
-    kind: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", kind_of(self.kind, self.category))
-        if "staleness" in self.metrics and "staleness_of_question" not in self.metrics:
-            earlier = {"staleness": None, "staleness_of_question": self.metrics["staleness"]}
-            object.__setattr__(self, "metrics", {**self.metrics, **earlier})
-
-
-def checksums(run_dir: Path) -> dict[str, str | None]:
-    """Return sha256 of the files that scores depend on, ``None`` for one that does not exist."""
-    return {name: _sha256(run_dir / name) for name in INPUTS}
-
-
-def _sha256(path: Path) -> str | None:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
-
-
-def changed_inputs(before: Mapping[str, str | None], now: Mapping[str, str | None]) -> list[str]:
-    """Name the files whose content has changed.
-
-    A file without rows counts as one that does not exist: opening a run, as judging does, makes what it lacks.
-
-    Args:
-        before: as :func:`checksums` gave them.
-        now: likewise.
-    """
-    return [name for name, digest in now.items() if (digest or _NO_ROWS) != (before.get(name) or _NO_ROWS)]
-
-
-def load_scores(run_dir: Path) -> list[ScoreRow]:
-    """Read the stored scores of a run.
-
-    Raises:
-        ScoringError: there are none, or answers were added since.
-    """
-    if not ((run_dir / SCORES_META).is_file() and (run_dir / SCORES).is_file()):
-        raise ScoringError(f"{run_dir} has no scores; run `memsys score {run_dir}`")
-    inputs = load_json(run_dir / SCORES_META).get("inputs")
-    if not isinstance(inputs, dict):
-        raise ScoringError(f"{run_dir / SCORES_META} names no inputs; run `memsys score {run_dir}`")
-    changed = changed_inputs(inputs, checksums(run_dir))
-    if changed:
-        raise ScoringError(
-            f"{run_dir}: {', '.join(changed)} changed since the scores were made; run `memsys score {run_dir}`"
-        )
-    advice = f"run `memsys score {run_dir}`"
-    return list(read_rows(run_dir / SCORES, ScoreRow, error=ScoringError, advice=advice, unique="question_id"))

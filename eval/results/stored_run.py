@@ -1,31 +1,18 @@
-"""Runs as tables read them: settings and per-question values, from a run directory or from its export."""
+"""A scored run as everything behind it sees it: what its record says, and the scores of its questions."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eval.commands.terminal import stage
 from eval.config.answer_prompts import prompts_of
 from eval.config.presets import current_name
 from eval.loaders.question_types import ADVERSARIAL
 from eval.loaders.registry import info_of, is_own
-from eval.results.tables.older_rows import with_shown
 from eval.results.tables.spec import NO_BACKBONE
-from eval.runs.exports import SCORES_FILE, is_exported_run, read_export
-from eval.runs.exports import read_record as exported_record
-from eval.runs.folders import find_run_folders, runs_first
 from eval.runs.identity import identity_hash, without_name
-from eval.runs.manifest import check_file, check_folder
-from eval.runs.records import SCHEMA_VERSION
-from eval.runs.run_json import RunRecord, standing
-from eval.scoring.latency import measured_latencies
-from eval.scoring.rows import SCORES_META, ScoreRow, load_scores
+from eval.runs.records import ScoreRow
 from eval.scoring.unanswered import OUTCOMES, unanswered_text
-from eval.scoring.verdicts.store import with_judgements
-from memsys.errors import RunDirectoryError, ScoringError
-from memsys.rows import RowError, check_fields
 
 #: Mode of a record whose answers are constants.
 FLOOR = "floor"
@@ -61,6 +48,7 @@ class StoredRun:
         rows: values of every question; latencies in milliseconds where they were measured.
         labels: view of disputed labels that the rows are under, where it changes them.
         repeats: the runs of several seeds whose scores the rows are the means of; empty for the rows of one run.
+        path: the run folder, or the address of the exported run, that it was read from.
     """
 
     record: Mapping[str, Any]
@@ -69,6 +57,7 @@ class StoredRun:
     rows: tuple[ScoreRow, ...]
     labels: str = "printed"
     repeats: tuple["StoredRun", ...] = ()
+    path: Path = field(default=Path(), compare=False)
 
     @property
     def run_id(self) -> str:
@@ -86,7 +75,7 @@ class StoredRun:
     @property
     def times_questions(self) -> bool:
         """Whether it ran in latency mode: a few questions, one at a time, for their milliseconds."""
-        return _in_latency_mode(self.record)
+        return in_latency_mode(self.record)
 
     @property
     def dataset(self) -> str:
@@ -221,6 +210,15 @@ class StoredRun:
         return identity_hash({key: without_name(value) for key, value in settings.items() if key not in _NOT_SETTINGS})
 
 
+def in_latency_mode(record: Mapping[str, Any]) -> bool:
+    """Whether a run asked a few questions, one at a time, for their milliseconds.
+
+    Args:
+        record: ``run.json``.
+    """
+    return bool(record["config"].get("timing") == "latency" and record["mode"] != "retrieval_only")
+
+
 def engines_are_here(record: Mapping[str, Any]) -> bool:
     """Return whether no engine was reached at the address of another machine.
 
@@ -230,128 +228,6 @@ def engines_are_here(record: Mapping[str, Any]) -> bool:
     engine = (record["config"].get("backbone") or {}).get("engine") or {}
     urls = (*(engine.get("urls") or ()), *(engine.get("base_urls") or ()))
     return all("127.0.0.1" in url for url in urls)
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A run that no table can use, and why."""
-
-    path: Path
-    reason: str
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read one JSON object.
-
-    Raises:
-        RunDirectoryError: missing, not as it was written, or not JSON.
-    """
-    check_file(path)
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise RunDirectoryError(f"{path} does not exist; name a run directory that `memsys run` wrote") from error
-    except (ValueError, RecursionError) as error:
-        raise RunDirectoryError(f"{path} is not JSON ({error}); restore it or remove its folder") from error
-    if not isinstance(value, dict):
-        raise RunDirectoryError(f"{path} is not a JSON object; restore it or remove its folder")
-    return value
-
-
-def read_run(path: Path) -> StoredRun | Skipped:
-    """Read one run directory or exported run.
-
-    Raises:
-        RunDirectoryError: a file is broken or of another schema.
-    """
-    if is_exported_run(path):
-        return _exported(path)
-    record = read_json(path / "run.json")
-    check_folder(path)
-    _check(record, path)
-    if record["status"] != "complete":
-        ways = "the same command resumes it, `memsys settle --close` closes what is open"
-        return Skipped(path, f"not complete ({standing(record)}); {ways}")
-    try:
-        rows = with_judgements(path, load_scores(path))
-    except ScoringError as error:
-        return Skipped(path, str(error))
-    summary = read_json(path / "summary.json") if (path / "summary.json").is_file() else {}
-    known = with_shown(_with_latency(path, record, rows), summary, record["config"].get("memory") or {})
-    return StoredRun(record, read_json(path / SCORES_META), summary, tuple(known))
-
-
-def read_record(path: Path) -> Mapping[str, Any]:
-    """Read the record of a run directory or of an exported run.
-
-    Raises:
-        RunDirectoryError: missing, or damaged.
-    """
-    return exported_record(path) if is_exported_run(path) else read_json(path / "run.json")
-
-
-def _exported(path: Path) -> StoredRun | Skipped:
-    """Read an exported run."""
-    run = read_export(path)
-    _check(run.record, path)
-    counted = (run.summary.get("counts") or {}).get("rows", len(run.rows))
-    if not run.rows or len(run.rows) != counted:
-        return Skipped(path, f"{SCORES_FILE} has {len(run.rows)} of its {counted} rows; restore it")
-    rows = [ScoreRow(row.question_id, row.conversation_id, row.category, row.metrics, row.kind) for row in run.rows]
-    known = with_shown(rows, run.summary, run.record["config"].get("memory") or {})
-    return StoredRun(run.record, run.meta, run.summary, tuple(known))
-
-
-def _check(record: Mapping[str, Any], path: Path) -> None:
-    missing = [
-        key for key in ("schema_version", "run_id", "status", "started", "config", "mode", "data") if key not in record
-    ]
-    if missing:
-        raise RunDirectoryError(f"{path / 'run.json'} lacks {', '.join(missing)}; it is not a run of this harness")
-    try:
-        check_fields(RunRecord, record, ("config", "data"))
-    except RowError as error:
-        raise RunDirectoryError(f"{path / 'run.json'} does not fit this version ({error}); restore it") from error
-    if record["schema_version"] != SCHEMA_VERSION:
-        raise RunDirectoryError(
-            f"{path} was written with schema {record['schema_version']}, this version reads {SCHEMA_VERSION}; "
-            "run it again or move it elsewhere"
-        )
-
-
-def _in_latency_mode(record: Mapping[str, Any]) -> bool:
-    return bool(record["config"].get("timing") == "latency" and record["mode"] != "retrieval_only")
-
-
-def _with_latency(path: Path, record: Mapping[str, Any], rows: Sequence[ScoreRow]) -> list[ScoreRow]:
-    """Add the latencies of a run in latency mode; values of other runs say nothing about latency."""
-    if not _in_latency_mode(record):
-        return list(rows)
-    latencies = measured_latencies(path)
-    return [
-        replace(row, metrics={**row.metrics, **latencies[row.question_id]}) if row.question_id in latencies else row
-        for row in rows
-    ]
-
-
-def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:
-    """Read all runs under some folders; one that is met twice counts once: the run itself before its exported summary.
-
-    Raises:
-        RunDirectoryError: a folder does not exist or a file is broken.
-    """
-    runs: dict[str, StoredRun] = {}
-    skipped = []
-    for folder in runs_first(find_run_folders(roots)):
-        with stage(f"reading {folder.name}"):
-            run = read_run(folder)
-        if isinstance(run, Skipped):
-            skipped.append(run)
-        elif runs.setdefault(run.run_id, run).record["started"] != run.record["started"]:
-            skipped.append(
-                Skipped(folder, f"another run has the id {run.run_id} too (run.json); name one of the two at a time")
-            )
-    return [runs[name] for name in sorted(runs)], skipped
 
 
 def category_names(run: StoredRun) -> dict[int, str]:
