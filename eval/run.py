@@ -121,7 +121,7 @@ def run_composed(config: "DictConfig") -> float:
 
 def primary_score(run: Path, config: "DictConfig") -> float:
     """Return the mean of a complete run's primary metric: the protocol's, or evidence recall without a backbone."""
-    from eval.scoring.rows import SUMMARY
+    from eval.runs.load import SUMMARY
 
     name = "e_recall" if config.mode == "retrieval_only" else str(config.protocol.primary)
     summary = json.loads((run / SUMMARY).read_text(encoding="utf-8"))
