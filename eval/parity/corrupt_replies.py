@@ -34,7 +34,7 @@ OTHER_TYPES: Mapping[str, Callable[[Any], Json]] = {
 _OTHERS_OF_ALL = ("null", "list")
 #: A field is left out.
 MISSING = "missing"
-#: Stands for all types.
+#: All types.
 ALL = "all"
 
 #: Field, or ``field[]`` for the items of its list -> types that it does not become.

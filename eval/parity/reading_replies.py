@@ -32,7 +32,7 @@ def _gist(draw: Draw) -> str:
 
 
 def _lookup(draw: Draw) -> str:
-    """Return some pages; now and then one twice, one that is not there, what is no number, or none."""
+    """Return some pages; now and then one twice, one that does not exist, a word, or none."""
     pages = list(map(str, _PAGE.findall(draw.prompt)))
     named = draw.random.choices(pages, k=draw.random.choice((1, 1, 2, 3, _MOST_PAGES)))
     if draw.chance(5):

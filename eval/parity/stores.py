@@ -119,7 +119,7 @@ def gam_store(state: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def readagent_store(state: Mapping[str, Any]) -> dict[str, Json]:
-    """ReadAgent's pages in order, each with its gist."""
+    """Return ReadAgent's pages in order, each with its gist."""
     return {"pages": [{"text": page["text"], "gist": page["gist"]} for page in state["pages"]]}
 
 

@@ -42,7 +42,7 @@ class _Article:
 
 
 class _NoLetters(tuple[str, ...]):
-    """Stands for the letters of the options: none, and the one chosen is none."""
+    """Empty letters of the options; any place of them holds ``None``."""
 
     __slots__ = ()
 
@@ -88,11 +88,11 @@ class Worker(ReleasedWorker):
         return []
 
     def export(self) -> list[dict[str, str]]:
-        """Gists in order."""
+        """Return the gists in order."""
         return [{"memory_id": str(place), "text": gist} for place, gist in enumerate(self._memory["shortened_pages"])]
 
     def store(self) -> dict[str, Any]:
-        """Pages and gists in the form that parity runs compare."""
+        """Return pages and gists in the form that parity runs compare."""
         kept = zip(self._memory["pages"], self._memory["shortened_pages"], strict=True)
         return {"pages": [{"text": "\n".join(page), "gist": gist} for page, gist in kept]}
 
@@ -119,7 +119,7 @@ def _defined(cells: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _demonstrates(statement: ast.stmt) -> bool:
-    """Whether a statement runs a step of the demonstration."""
+    """Return whether a statement runs a step of the demonstration."""
     called = getattr(statement, "value", None)
     if not (isinstance(called, ast.Call) and isinstance(called.func, ast.Name)):
         return False
