@@ -3,6 +3,7 @@
 ``import memsys`` shows the types that a conversation is made of and a few functions to start with:
 
 * :func:`open_memory`, :func:`open_async_memory`: run one memory over one's own conversation,
+* :func:`evaluate`: measure a memory of one's own on a data set, next to others,
 * :func:`endpoint`: settings of a model behind any server that speaks the OpenAI protocol,
 * :func:`load_run`: read the record of a run; :func:`load_results`: the scores of many runs as a data frame.
 
@@ -21,9 +22,11 @@ from memsys.vocabulary import Conversation, Hit, Question, Retrieval, Turn
 #: Name -> module of the harness that holds it.
 _OF_THE_HARNESS = {
     "AsyncMemory": "eval.api",
+    "Evaluation": "eval.api",
     "Memory": "eval.api",
     "Run": "eval.results.frame",
     "endpoint": "eval.api",
+    "evaluate": "eval.api",
     "load_results": "eval.api",
     "load_run": "eval.results.frame",
     "open_async_memory": "eval.api",
@@ -34,6 +37,7 @@ __all__ = [
     "AsyncMemory",
     "ConfigError",
     "Conversation",
+    "Evaluation",
     "Hit",
     "Memory",
     "MemsysError",
@@ -42,6 +46,7 @@ __all__ = [
     "Run",
     "Turn",
     "endpoint",
+    "evaluate",
     "load_results",
     "load_run",
     "open_async_memory",

@@ -1,6 +1,8 @@
 from eval.api import AsyncMemory as AsyncMemory
+from eval.api import Evaluation as Evaluation
 from eval.api import Memory as Memory
 from eval.api import endpoint as endpoint
+from eval.api import evaluate as evaluate
 from eval.api import load_results as load_results
 from eval.api import open_async_memory as open_async_memory
 from eval.api import open_memory as open_memory

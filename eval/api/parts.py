@@ -1,5 +1,6 @@
 """Parts of a memory by their names in ``conf/``, or as objects."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -63,7 +64,7 @@ def choose(
     for part, given in named.items():
         if not isinstance(given, str):
             _check_object(part, given)
-    config = _composed([f"{part}={name}" for part, name in named.items() if isinstance(name, str)], overrides)
+    config = composed([*(f"{part}={name}" for part, name in named.items() if isinstance(name, str)), *overrides])
     _refuse_settings_of_runs(overrides)
     made = {part: make_part(config, part) if isinstance(given, str) else given for part, given in named.items()}
     if made["memory"].uses_gold:
@@ -89,10 +90,32 @@ def endpoint(url: str, model: str, *, api_key_env: str | None = None, context_le
 
     if problem := type_problem(int, context_length):
         raise ConfigError(f"context_length={context_length!r} {problem}")
-    config = make_part(_composed([f"backbone={_HOSTED}"], ()), "backbone")
+    config = make_part(composed([f"backbone={_HOSTED}"]), "backbone")
     engine = OpenAIEngineConfig(base_urls=[url], model=model, api_key_env=api_key_env)
     hosted: BackboneConfig = replace(config, name=model, model=model, engine=engine, context_length=context_length)
     return hosted
+
+
+def given_backbone(config: BackboneConfig) -> list[str]:
+    """Return the overrides of a run that describe what :func:`endpoint` made.
+
+    Raises:
+        ConfigError: it is an engine that a run has to be told of by a preset.
+    """
+    from memsys.llm.engines.openai import OpenAIEngineConfig
+
+    engine = config.engine
+    if not isinstance(engine, OpenAIEngineConfig):
+        raise ConfigError(f"backbone={config.name}: name a preset of conf/backbone, or use memsys.endpoint(URL, MODEL)")
+    changed = {
+        "name": config.name,
+        "model": config.model,
+        "context_length": config.context_length,
+        "engine.base_urls": list(engine.base_urls),
+        "engine.model": engine.model,
+        "engine.api_key_env": engine.api_key_env,
+    }
+    return [f"backbone={_HOSTED}", *(f"backbone.{key}={json.dumps(value)}" for key, value in changed.items())]
 
 
 def _check_settings(overrides: Sequence[str]) -> None:
@@ -125,9 +148,8 @@ def _check_object(part: str, given: object) -> None:
         raise ConfigError(f"{part}={given!r} {problem}; give the name of a preset of conf/{part}, or an object")
 
 
-def _composed(choices: Sequence[str], overrides: Sequence[str]) -> Any:
-    """Compose the configuration of these choices and settings."""
-    wanted = [*choices, *overrides]
+def composed(wanted: Sequence[str]) -> Any:
+    """Return the configuration of some overrides, which are checked as those of a command line are."""
     checker = Checker()
     parsed = checker.parse(wanted)
     checker.check_choices(parsed)

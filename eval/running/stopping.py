@@ -8,6 +8,7 @@ run instead; once files are closed, whoever was to handle the signal gets it and
 import asyncio
 import contextlib
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
@@ -29,6 +30,9 @@ class StopRequest:
         A SIGTERM that somebody handles stays theirs: batch libraries ignore it on purpose, since their own signal
         comes as well. A user's signal that nobody handles stays what it is: the end of the process.
         """
+        if threading.current_thread() is not threading.main_thread():  # signals are for the main thread's program
+            yield
+            return
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         before = {number: signal.getsignal(number) for number in _SIGNALS}

@@ -1,0 +1,143 @@
+"""A memory behind HTTP: ``docs/any_memory.md`` describes its requests, ``openapi.yaml`` defines them."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any
+
+from baselines.external.config import HttpConfig
+from baselines.external.found import read_found, read_ids
+from baselines.external.store import Found, Item
+from memsys.credentials import bearer, redacted
+from memsys.errors import MemoryProtocolError
+from memsys.http_bodies import BodyError, exchange
+from memsys.proxies import proxy_of
+from memsys.retrying import RETRIED_STATUS, asked_pause, pause_before
+from memsys.vocabulary import Json
+
+if TYPE_CHECKING:
+    import httpx
+
+#: Bytes of the largest reply that is read.
+_LARGEST_REPLY = 16 * 1024 * 1024
+_TRIES, _FIRST_PAUSE = 4, 0.5
+#: Seconds between two looks at what is not indexed yet.
+_LOOK_EVERY = 0.2
+_SHOWN = 300
+
+
+class HttpStore:
+    """One user of a memory server."""
+
+    def __init__(self, config: HttpConfig, user: str) -> None:
+        self._config, self._user = config, user
+        self._client: httpx.Client | None = None
+        self._stats: Mapping[str, Json] = {}
+
+    async def open(self) -> None:
+        """Connect, and delete what the server holds of this user.
+
+        Raises:
+            MemoryProtocolError: the server cannot be reached, or refuses.
+        """
+        import httpx
+
+        url = self._config.url.rstrip("/")
+        headers = bearer(self._config.api_key_env or None, "memory.api_key_env", "")
+        proxy = proxy_of(url)
+        self._client = httpx.Client(
+            headers=dict(headers),
+            timeout=self._config.timeout,
+            trust_env=False,
+            proxy=proxy.address if proxy else None,
+        )
+        await self._post("reset", {})
+
+    async def add(self, item: Item) -> Sequence[str]:
+        """Write one item."""
+        return read_ids(await self._post("add", {"items": [item_body(item)]}))
+
+    async def settle(self) -> None:
+        """Ask for the statistics until ``pending`` is 0 or missing.
+
+        Raises:
+            MemoryProtocolError: it is not, after ``memory.settle_seconds``.
+        """
+        ends = monotonic() + self._config.settle_seconds
+        while True:
+            self._stats = await asyncio.to_thread(self._request, "GET", "stats", {"user": self._user})
+            if not self._stats.get("pending"):
+                return
+            if monotonic() >= ends:
+                raise MemoryProtocolError(
+                    f"memory.url={self._config.url}: {self._stats['pending']} items are still not indexed after "
+                    f"{self._config.settle_seconds:g} s; raise memory.settle_seconds"
+                )
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def search(self, query: str, k: int) -> Sequence[Found]:
+        """Search."""
+        given = await self._post("search", {"query": query, "k": k})
+        if not isinstance(given.get("results"), list):
+            raise MemoryProtocolError(f"{self._config.url}/search: the reply has no list `results`")
+        return read_found(given["results"])
+
+    def statistics(self) -> Mapping[str, Json]:
+        """What the server says of itself."""
+        return self._stats
+
+    async def close(self) -> None:
+        """Close the connection; what was stored stays on the server until it is reset."""
+        if self._client is not None:
+            self._client.close()
+
+    async def _post(self, page: str, body: Mapping[str, Json]) -> Mapping[str, Any]:
+        return await asyncio.to_thread(self._request, "POST", page, {"user": self._user, **body})
+
+    def _request(self, method: str, page: str, values: Mapping[str, Json]) -> Mapping[str, Any]:
+        """One exchange, tried again where the server is busy or gone.
+
+        Raises:
+            MemoryProtocolError: it failed four times, was refused, or the reply is no JSON object.
+        """
+        import httpx
+
+        assert self._client is not None, "open() comes first"
+        url = f"{self._config.url.rstrip('/')}/{page}"
+        request = {"params": dict(values)} if method == "GET" else {"json": dict(values)}
+        problem = ""
+        for attempt in range(_TRIES):
+            try:
+                reply = exchange(self._client, method, url, _LARGEST_REPLY, **request)
+            except httpx.HTTPError as error:
+                problem = f"{type(error).__name__}: {error}"
+                sleep(pause_before(attempt, _FIRST_PAUSE))
+                continue
+            except BodyError as error:
+                raise MemoryProtocolError(f"{url}: {error}") from error
+            if reply.status_code not in RETRIED_STATUS:
+                return _object(url, reply)
+            problem = f"status {reply.status_code}: {reply.text[:_SHOWN]}"
+            sleep(max(asked_pause(reply.headers), pause_before(attempt, _FIRST_PAUSE)))
+        raise MemoryProtocolError(redacted(f"{url} failed {_TRIES} times ({problem}); see memory.url and the server"))
+
+
+def item_body(item: Item) -> dict[str, Json]:
+    """An item as ``/add`` takes it."""
+    turns = [
+        {"id": turn.turn_id, "speaker": turn.speaker, "text": turn.text, "date": turn.date_time} for turn in item.turns
+    ]
+    return {"id": item.key, "text": item.text, "date": item.date, "session": item.turns[0].session_id, "turns": turns}
+
+
+def _object(url: str, reply: "httpx.Response") -> Mapping[str, Any]:
+    if reply.status_code >= 400:
+        raise MemoryProtocolError(redacted(f"{url}: status {reply.status_code}: {reply.text[:_SHOWN]}"))
+    try:
+        given = json.loads(reply.text) if reply.text.strip() else {}
+    except ValueError as error:
+        raise MemoryProtocolError(redacted(f"{url}: the reply is no JSON: {reply.text[:_SHOWN]!r}")) from error
+    if not isinstance(given, dict):
+        raise MemoryProtocolError(redacted(f"{url}: the reply is no JSON object: {reply.text[:_SHOWN]!r}"))
+    return given

@@ -1,0 +1,303 @@
+"""The tools of an MCP server as a memory, through the official client library (package ``mcp``).
+
+Two named tools store and search, or an agent is offered all tools: the backbone chooses one call after the other. The
+connection lives in a task of its own, because the library closes it in the task that opened it.
+"""
+
+import asyncio
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from baselines.external.config import McpConfig
+from baselines.external.found import read_found
+from baselines.external.store import Found, Item
+from memsys.credentials import redacted
+from memsys.errors import AssetError, MemoryProtocolError, quoted
+from memsys.extras import need_package
+from memsys.llm.contract import Role
+from memsys.llm.roles import check_role_names, make_role
+from memsys.notes.roles import object_schema
+from memsys.protocol import Parts
+from memsys.vocabulary import Json
+
+if TYPE_CHECKING:
+    from mcp import ClientSession
+
+_PROMPTS = Path(__file__).parent / "prompts"
+#: What ends the agent's calls.
+_DONE = "done"
+_NO_CALLS = "none"
+#: Keys of a call's arguments that name what it stores.
+_NAMES = ("name", "entityName", "title", "id", "key", "permalink", "identifier")
+#: Seconds until a server has said what tools it has; `npx` may have to unpack it first.
+_START_SECONDS = 60.0
+_CALL_SECONDS = 60.0
+#: Characters of a result that the agent is shown.
+_SHOWN = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool returned: its text, and the value where that is JSON."""
+
+    text: str
+    value: Any
+    failed: bool
+
+
+@dataclass(slots=True)
+class _Agent:
+    """Calls of one item or question so far."""
+
+    role: Role
+    text: str
+    key: str
+    calls: list[str] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
+    results: list[ToolResult] = field(default_factory=list)
+
+
+class McpStore:
+    """The memory of one conversation behind an MCP server, which runs for this conversation alone."""
+
+    def __init__(self, config: McpConfig, parts: Parts) -> None:
+        self._config, self._llm = config, parts.llm
+        self._connection = _Connection(config)
+        self._counts = {"calls": 0, "failed_calls": 0, "unreadable_replies": 0, "unfinished": 0}
+        self._roles: Mapping[str, Role] = {}
+
+    async def open(self) -> None:
+        """Start the server.
+
+        Raises:
+            AssetError: the client library or the server's program is missing.
+            MemoryProtocolError: the server has no such tool, or does not start.
+        """
+        need_package("mcp", "mcp", "memory=mcp")
+        await self._connection.open()
+        tools = self._connection.tools
+        for setting in ("write_tool", "search_tool"):
+            named = getattr(self._config, setting)
+            if named is not None and named not in tools:
+                raise MemoryProtocolError(f"memory.{setting}={named}: the server has {', '.join(tools)}")
+        schema = object_schema(tool={"type": "string", "enum": [*tools, _DONE]}, arguments={"type": "string"})
+        check_role_names(self._config.roles, ("write", "search"))
+        self._roles = {name: make_role(name, each, _PROMPTS, schema) for name, each in self._config.roles.items()}
+
+    async def add(self, item: Item) -> Sequence[str]:
+        """Store an item; returns the names that the calls gave to what they stored."""
+        if self._config.write_tool is None:
+            return (await self._ask("write", item.text, item.key)).named
+        values = {"text": item.text, "key": item.key, "date": item.date, "speaker": item.turns[0].speaker}
+        result = await self._call(self._config.write_tool, _filled(self._config.write_arguments or {}, values))
+        if result.failed:
+            raise MemoryProtocolError(f"memory.write_tool={self._config.write_tool}: {result.text[:300]}")
+        return names_in(result.value)
+
+    async def settle(self) -> None:
+        """Nothing says when a server has indexed what it was given."""
+
+    async def search(self, query: str, k: int) -> Sequence[Found]:
+        """Search by the tool, or let the agent search; what its calls returned is found, in their order."""
+        if self._config.search_tool is None:
+            results = (await self._ask("search", query, query)).results
+            return [found for result in results if not result.failed for found in found_in(result)]
+        result = await self._call(
+            self._config.search_tool, _filled(self._config.search_arguments or {}, {"query": query, "k": k})
+        )
+        if result.failed:
+            raise MemoryProtocolError(f"memory.search_tool={self._config.search_tool}: {result.text[:300]}")
+        return found_in(result)
+
+    def statistics(self) -> Mapping[str, Json]:
+        """Calls of tools, those that failed, and replies of the agent that named no call."""
+        return {**self._counts, "tools": len(self._connection.tools)}
+
+    async def close(self) -> None:
+        """Stop the server."""
+        await self._connection.close()
+
+    async def _ask(self, role: str, text: str, key: str) -> _Agent:
+        """Let the backbone call tools until it is done or ``steps`` are over."""
+        agent = _Agent(self._roles[role], text, key)
+        for step in range(self._config.steps):
+            values = {
+                "tools": self._connection.described,
+                "text": text,
+                "calls": "\n".join(agent.calls) or _NO_CALLS,
+            }
+            reply = await self._llm.ask(agent.role, values, key=f"{key}/{step}")
+            asked = _call_of(reply.value)
+            if asked is None:
+                self._counts["unreadable_replies"] += 1
+                break
+            name, arguments = asked
+            if name == _DONE:
+                break
+            result = await self._call(name, arguments)
+            agent.results.append(result)
+            agent.named += names_in(arguments)
+            shown = result.text[:_SHOWN]
+            agent.calls.append(f"{name}({json.dumps(arguments, ensure_ascii=False)}) -> {shown}")
+        else:
+            self._counts["unfinished"] += 1
+        return agent
+
+    async def _call(self, name: str, arguments: Mapping[str, Json]) -> ToolResult:
+        self._counts["calls"] += 1
+        result = await self._connection.call(name, arguments)
+        self._counts["failed_calls"] += result.failed
+        return result
+
+
+class _Connection:
+    """A session with a server, opened and closed in one task."""
+
+    def __init__(self, config: McpConfig) -> None:
+        self._config = config
+        self._folder = ""
+        self._session: ClientSession | None = None
+        self._ending = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.tools: Mapping[str, Any] = {}
+
+    @property
+    def described(self) -> str:
+        """The tools as the agent reads them."""
+        return "\n".join(
+            f"- {name}: {' '.join((tool.description or '').split())} {json.dumps(_schema(tool), ensure_ascii=False)}"
+            for name, tool in self.tools.items()
+        )
+
+    async def open(self) -> None:
+        """Start, and wait until the tools are known."""
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._folder = tempfile.mkdtemp(prefix="memsys-mcp-")
+        self._task = asyncio.create_task(self._live(ready))
+        try:
+            await asyncio.wait_for(asyncio.shield(ready), _START_SECONDS)
+        except TimeoutError as error:
+            raise MemoryProtocolError(f"{self._where} says nothing for {_START_SECONDS:g} s") from error
+
+    async def call(self, name: str, arguments: Mapping[str, Json]) -> ToolResult:
+        """Call a tool; what the server refuses is a failed result, which an agent may learn from."""
+        from mcp.shared.exceptions import MCPError
+
+        assert self._session is not None, "open() comes first"
+        try:
+            given = await asyncio.wait_for(self._session.call_tool(name, dict(arguments)), _CALL_SECONDS)
+        except TimeoutError as error:
+            raise MemoryProtocolError(f"{self._where}: {name} did not return within {_CALL_SECONDS:g} s") from error
+        except MCPError as error:
+            return ToolResult(redacted(str(error)), None, failed=True)
+        text = "\n".join(part.text for part in given.content if getattr(part, "text", None))
+        value = _json(text)
+        return ToolResult(text, given.structured_content if value is None else value, failed=bool(given.is_error))
+
+    async def close(self) -> None:
+        """Stop the server, and remove its folder."""
+        self._ending.set()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _live(self, ready: "asyncio.Future[None]") -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                self._session = await self._connected(stack)
+                self.tools = {tool.name: tool for tool in (await self._session.list_tools()).tools}
+                ready.set_result(None)
+                await self._ending.wait()
+        except OSError as error:
+            self._failed(ready, AssetError(f"{self._where} cannot be started: {error}"))
+        except Exception as error:  # noqa: BLE001 - whatever ends the task, who waits for the server must hear of it
+            self._failed(ready, MemoryProtocolError(redacted(f"{self._where} ended: {quoted(error, 300)}")))
+
+    def _failed(self, ready: "asyncio.Future[None]", error: Exception) -> None:
+        if not ready.done():
+            ready.set_exception(error)
+
+    async def _connected(self, stack: AsyncExitStack) -> "ClientSession":
+        from mcp import ClientSession, StdioServerParameters
+        from mcp.client.stdio import stdio_client
+        from mcp.client.streamable_http import streamable_http_client
+
+        if self._config.url:
+            streams = await stack.enter_async_context(streamable_http_client(self._config.url))
+        else:
+            program, *arguments = [part.replace("{folder}", self._folder) for part in self._config.command]
+            variables = {
+                key: text.replace("{folder}", self._folder) for key, text in (self._config.environment or {}).items()
+            }
+            log = stack.enter_context((Path(self._folder) / "server.log").open("w"))
+            server = StdioServerParameters(command=program, args=arguments, env=variables or None)
+            streams = await stack.enter_async_context(stdio_client(server, errlog=log))
+        session = await stack.enter_async_context(ClientSession(streams[0], streams[1]))
+        await session.initialize()
+        return session
+
+    @property
+    def _where(self) -> str:
+        return f"memory.url={self._config.url}" if self._config.url else f"memory.command={list(self._config.command)}"
+
+
+def found_in(result: ToolResult) -> list[Found]:
+    """What a tool's result lists, or its text where it lists nothing."""
+    if isinstance(result.value, Mapping | list):
+        try:
+            return read_found(result.value)
+        except MemoryProtocolError:
+            return read_found(result.text)
+    return read_found(result.text)
+
+
+def names_in(value: Json) -> list[str]:
+    """Names of what a call stores, wherever they stand in its arguments or its result."""
+    if isinstance(value, Mapping):
+        own = [str(value[key]) for key in _NAMES if isinstance(value.get(key), str | int)]
+        return list(dict.fromkeys([*own, *(name for each in value.values() for name in names_in(each))]))
+    if isinstance(value, list):
+        return list(dict.fromkeys(name for each in value for name in names_in(each)))
+    return []
+
+
+def _call_of(value: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Json]] | None:
+    """The call that a reply asks for; ``None`` where it cannot be read."""
+    if value is None:
+        return None
+    arguments = _json(str(value["arguments"]) or "{}")
+    return (str(value["tool"]), arguments) if isinstance(arguments, Mapping) else None
+
+
+def _filled(template: Json, values: Mapping[str, Json]) -> Any:
+    """Fill ``{query}`` and the like into every text; a text that is one of them alone takes the value's type."""
+    if isinstance(template, Mapping):
+        return {key: _filled(each, values) for key, each in template.items()}
+    if isinstance(template, list | tuple):
+        return [_filled(each, values) for each in template]
+    if not isinstance(template, str):
+        return template
+    alone = template[1:-1]
+    if template == f"{{{alone}}}" and alone in values:
+        return values[alone]
+    for name, value in values.items():
+        template = template.replace(f"{{{name}}}", str(value))
+    return template
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _schema(tool: Any) -> Any:
+    return tool.input_schema

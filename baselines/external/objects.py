@@ -1,0 +1,282 @@
+"""Python objects as memories: their methods are called by what their signatures take."""
+
+import asyncio
+import copy
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any
+
+from baselines.external.config import ObjectConfig
+from baselines.external.found import ITEM_KEY, read_found, read_ids
+from baselines.external.store import Found, Item
+from memsys.dates import parse_date
+from memsys.errors import ConfigError, MemoryProtocolError
+from memsys.vocabulary import Json
+
+#: Names that methods go by, most telling first.
+_ADDS = ("add", "add_texts", "add_episode", "insert", "add_documents")
+_SEARCHES = ("search", "similarity_search", "retrieve", "aretrieve", "invoke", "query")
+#: Names of parameters by what they take.
+_MESSAGES = ("messages", "turns", "conversation", "history")
+_TEXT_LISTS = ("texts",)
+_DOCUMENTS = ("document", "documents", "nodes")
+_USERS = ("user_id", "user", "conversation_id", "group_id", "namespace", "agent_id", "session_id", "run_id")
+_COUNTS = ("k", "top_k", "limit", "n", "num_results", "n_results", "max_results", "similarity_top_k")
+_DATES = ("date", "timestamp", "created_at", "date_time", "time")
+_METADATA = ("metadata", "meta")
+_IDS = ("id", "key", "doc_id", "memory_id")
+_NO_DATE = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class ObjectStore:
+    """A Python object as the memory of one conversation."""
+
+    def __init__(self, config: ObjectConfig, conversation_id: str) -> None:
+        self._config, self._user = config, conversation_id
+        self._object: Any = None
+        self._items: list[Item] = []
+        self._searches: Callable[..., Any] | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Make the object of this conversation.
+
+        Raises:
+            ConfigError: there is no such object, or it cannot be a memory.
+        """
+        given = find_object(self._config)
+        if is_search_function(given):
+            self._searches = given
+            return
+        self._object = await _finished(_of_conversation(given, self._config, self._user))
+        add_method(self._object), search_method(self._object, self._config.k)
+
+    async def add(self, item: Item) -> Sequence[str]:
+        """Call the object's ``add``."""
+        self._items.append(item)
+        if self._searches is not None:
+            return ()
+        add = add_method(self._object)
+        arguments, named = bind_add(add, item, self._user)
+        return read_ids(await self._called(add, arguments, named))
+
+    async def settle(self) -> None:
+        """Nothing to wait for."""
+
+    async def search(self, query: str, k: int) -> Sequence[Found]:
+        """Call the object's search, or the function with all that was said."""
+        if self._searches is not None:
+            said = [message for item in self._items for message in messages_of(item)]
+            return read_found(
+                await self._called(self._searches, (said, query), filled(self._searches, 2, [(_COUNTS, k)]))
+            )
+        search = search_method(self._object, k)
+        offered = [(_USERS, self._user), (("group_ids",), [self._user]), (_COUNTS, k)]
+        return read_found(await self._called(search, (query,), filled(search, 1, offered)))
+
+    def statistics(self) -> Mapping[str, Json]:
+        """Nothing is known."""
+        return {}
+
+    async def close(self) -> None:
+        """Let the object go."""
+        self._object = None
+
+    async def _called(self, function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """Call in a thread, one call at a time, what is no coroutine function: nothing says that it may be shared."""
+        if inspect.iscoroutinefunction(function):
+            return await function(*arguments, **named)
+        async with self._one_at_a_time:
+            return await _finished(await asyncio.to_thread(function, *arguments, **named))
+
+
+def find_object(config: ObjectConfig) -> Any:
+    """The object of the settings: as a program gave it, or imported by its name.
+
+    Raises:
+        ConfigError: it cannot be imported.
+    """
+    if config.given is not None:
+        return config.given
+    module, _, name = config.object.partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"memory.object={config.object} cannot be imported ({type(error).__name__}: {error}); write "
+            "package.module:Class, and put its folder on PYTHONPATH"
+        ) from error
+    return found
+
+
+def is_search_function(given: object) -> bool:
+    """Whether this is a function of a conversation and a query, rather than one that makes a memory."""
+    if inspect.isclass(given) or not callable(given) or _is_memory(given):
+        return False
+    return len(_needed(given)) >= 2
+
+
+def add_method(given: object) -> Callable[..., Any]:
+    """Find the method that adds.
+
+    Raises:
+        MemoryProtocolError: there is none.
+    """
+    return _method(given, _ADDS, "add(messages) or add(text)")
+
+
+def search_method(given: Any, k: int) -> Callable[..., Any]:
+    """Find the method that searches; an index of LlamaIndex is asked through a retriever of ``k`` results.
+
+    Raises:
+        MemoryProtocolError: there is none.
+    """
+    if callable(getattr(given, "as_retriever", None)) and not any(hasattr(given, name) for name in _SEARCHES[:3]):
+        retrieve: Callable[..., Any] = given.as_retriever(similarity_top_k=k).retrieve
+        return retrieve
+    return _method(given, _SEARCHES, "search(query, k)")
+
+
+def _method(given: object, names: Sequence[str], wanted: str) -> Callable[..., Any]:
+    for name in names:
+        method: Callable[..., Any] | None = getattr(given, name, None)
+        if callable(method):
+            return method
+    raise MemoryProtocolError(f"{type(given).__name__} has no {wanted}; a memory has add and search")
+
+
+def bind_add(add: Callable[..., Any], item: Item, user: str) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments for an object's ``add``, by the names of its parameters.
+
+    Raises:
+        MemoryProtocolError: it needs an argument that nothing here can fill.
+    """
+    first, *others = list(_parameters(add)) or [""]
+    metadata = {
+        ITEM_KEY: item.key, "date": item.date, "speaker": item.turns[0].speaker, "session_id": item.turns[0].session_id,
+    }  # fmt: skip
+    offered: list[tuple[Sequence[str], Any]] = [
+        (_METADATA, metadata),
+        (("metadatas",), [metadata]),
+        (("ids",), [item.key]),
+        (_IDS, item.key),
+        (_DATES, item.date),
+        (("reference_time",), parse_date(item.date) or _NO_DATE),
+        (("source_description",), "conversation"),
+        (("name",), item.key),
+        (("episode_body",), item.text),
+        (("speaker",), item.turns[0].speaker),
+        (("role",), _role(item, 0)),
+        (_USERS, user),
+    ]
+    if "episode_body" in others:  # Graphiti, whose first parameter is a name
+        return [], filled(add, 0, offered)
+    if first in _DOCUMENTS:
+        return [_document(first, item, metadata)], filled(add, 1, offered)
+    content: Any = item.text
+    if first in _MESSAGES or _takes_list(add, first):
+        content = messages_of(item)
+    elif first in _TEXT_LISTS:
+        content = [item.text]
+    return [content], filled(add, 1, offered)
+
+
+def messages_of(item: Item) -> list[dict[str, str]]:
+    """The turns of an item as chat messages, with id and date."""
+    return [
+        {"role": _role(item, place), "content": text, "name": turn.speaker, "date": turn.date_time, "id": turn.turn_id}
+        for place, (turn, text) in enumerate(zip(item.turns, item.texts, strict=True))
+    ]
+
+
+def filled(
+    function: Callable[..., Any], positional: int, offered: Sequence[tuple[Sequence[str], Any]]
+) -> dict[str, Any]:
+    """Those of the offered values that a function has parameters for, by name.
+
+    Args:
+        function: is called with this many arguments by position.
+        positional: their number.
+        offered: values, each with the names that a parameter for it may have; the first of them is taken.
+
+    Raises:
+        MemoryProtocolError: the function needs another argument.
+    """
+    parameters = _parameters(function)
+    free = list(parameters)[positional:]
+    found = [(next((name for name in names if name in free), ""), value) for names, value in offered]
+    chosen = {name: value for name, value in found if name}
+    missing = [name for name in free if parameters[name].default is inspect.Parameter.empty and name not in chosen]
+    if missing:
+        raise MemoryProtocolError(
+            f"{getattr(function, '__qualname__', function)} needs {', '.join(missing)}, which nothing here fills; give "
+            "it a default, or wrap the object in a class with add(text) and search(query, k)"
+        )
+    return chosen
+
+
+def _of_conversation(given: Any, config: ObjectConfig, user: str) -> Any:
+    """A class or function is called; an object that separates users is shared, any other copied."""
+    if inspect.isclass(given) or (callable(given) and not _is_memory(given)):
+        offered = [*(((name,), value) for name, value in (config.arguments or {}).items()), (_USERS, user)]
+        return given(**filled(given, 0, offered))
+    methods = add_method(given), search_method(given, config.k)
+    if all({*_USERS, "group_ids"} & set(_parameters(each)) for each in methods):
+        return given
+    try:
+        return copy.deepcopy(given)
+    except (TypeError, AttributeError, ValueError, NotImplementedError, copy.Error) as error:
+        raise ConfigError(
+            f"{type(given).__name__} cannot be copied for each conversation ({type(error).__name__}: {error}); give "
+            "the class, or a function without arguments that makes an empty memory"
+        ) from error
+
+
+def _is_memory(given: object) -> bool:
+    return any(callable(getattr(given, name, None)) for name in _ADDS)
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Parameters that have a name; none where a function of C does not say."""
+    try:
+        found = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {name: each for name, each in found.items() if each.kind not in variable}
+
+
+def _needed(function: Callable[..., Any]) -> list[str]:
+    """Names of the parameters without a default."""
+    return [name for name, each in _parameters(function).items() if each.default is inspect.Parameter.empty]
+
+
+def _takes_list(function: Callable[..., Any], name: str) -> bool:
+    """Whether a parameter is declared as a list of messages."""
+    declared = _parameters(function).get(name)
+    written = "" if declared is None else str(declared.annotation)
+    return ("list[dict" in written or "List[Dict" in written) and "str |" not in written.partition("list")[0]
+
+
+def _role(item: Item, place: int) -> str:
+    return "user" if item.turns[place].speaker == item.user else "assistant"
+
+
+def _document(parameter: str, item: Item, metadata: Mapping[str, Any]) -> Any:
+    """An item as a document of LangChain (``documents``) or LlamaIndex (``document``, ``nodes``)."""
+    if parameter == "documents":
+        from langchain_core.documents import Document
+
+        return [Document(page_content=item.text, metadata=dict(metadata), id=item.key)]
+    from llama_index.core import Document as LlamaDocument
+
+    made = LlamaDocument(text=item.text, id_=item.key, metadata=dict(metadata))
+    return [made] if parameter == "nodes" else made
+
+
+async def _finished(given: Any) -> Any:
+    return await given if inspect.isawaitable(given) else given

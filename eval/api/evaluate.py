@@ -1,0 +1,205 @@
+"""One call that measures somebody's memory: ``memsys.evaluate(MyMemory, "locomo", backbone=...)``."""
+
+import asyncio
+import hashlib
+import inspect
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from baselines.external.config import ObjectConfig
+from eval.api.parts import composed, given_backbone
+from eval.api.results import load_results
+from eval.running.composed import make_plan
+from eval.running.experiment import run_experiment
+from eval.running.plan import Plan, identity_of, run_path
+from eval.runs.exports import exported_runs
+from eval.runs.folders import SUMMARIES
+from memsys.credentials import redacted
+from memsys.llm.config import BackboneConfig
+from memsys.vocabulary import Json
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+T = TypeVar("T")
+
+#: Name of the experiment, which is the folder of the runs.
+_EXPERIMENT = "evaluate"
+_COMPARISON = "comparison"
+#: Characters of an object's own setting that is recorded.
+_LONGEST = 80
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What :func:`evaluate` measured.
+
+    Attributes:
+        path: run directory of the memory.
+        others: run directories, or committed exports, of the systems next to it.
+        complete: whether every question was answered; the same call continues otherwise.
+    """
+
+    path: Path
+    others: Sequence[Path]
+    complete: bool
+
+    @cached_property
+    def frame(self) -> "DataFrame":
+        """Scores of every question of every system; see :func:`memsys.load_results`."""
+        return load_results(self.path, *self.others)
+
+    @cached_property
+    def table(self) -> str:
+        """The comparison as Markdown: scores with intervals, evidence, cost; written next to the run."""
+        from eval.results.compare import compare
+
+        out = self.path / _COMPARISON
+        compare([self.path, *self.others], out)
+        return (out / "compare.md").read_text(encoding="utf-8")
+
+    def _repr_markdown_(self) -> str:
+        return self.table if self.complete else str(self)
+
+    def __str__(self) -> str:
+        if not self.complete:
+            return f"{self.path}: not complete; the same call continues"
+        return self.table
+
+
+def evaluate(  # noqa: PLR0913 - what a memory is measured on, by and next to
+    memory: Any,
+    dataset: str = "locomo_sample",
+    *,
+    backbone: str | BackboneConfig | None = None,
+    name: str | None = None,
+    k: int = 10,
+    unit: str = "turn",
+    baselines: Sequence[str] = ("rag",),
+    settings: Sequence[str] = (),
+) -> Evaluation:
+    """Measure a memory on a data set, next to others on the same questions.
+
+    A run of the same settings and the same source is continued, or taken as it is; an edited class is a new run.
+
+    Args:
+        memory: a class, or a function without arguments, that makes the memory of one conversation; an object with
+            ``add`` and ``search``, which is copied for each conversation unless both take a user's name; a function of
+            messages and query; or the name of a preset of ``conf/memory``. What is returned may be texts, mappings or
+            objects; ids in them, or in what ``add`` returned, say which turns they came from, else their text does.
+        dataset: a preset of ``conf/dataset``.
+        backbone: answers the questions: a preset of ``conf/backbone``, or :func:`memsys.endpoint`; ``None`` measures
+            what is found alone.
+        name: of the memory in tables; that of its class by default.
+        k: results that a search is asked for.
+        unit: what one ``add`` gets: ``turn`` or ``session``.
+        baselines: presets of ``conf/memory`` to compare with; a committed run of the same settings is not run again.
+        settings: further settings as on the command line, such as ``["dataset.limit_questions=20", "runs_dir=out"]``.
+
+    Raises:
+        MemsysError: a name or setting does not exist, or the object cannot be a memory.
+    """
+    shared = [f"dataset={dataset}", *_of_backbone(backbone), *settings]
+    plans = [_plan_of(memory, name, [f"memory.k={k}", f"memory.unit={unit}"], shared)]
+    plans += [_composed([f"memory={preset}", *shared]) for preset in baselines]
+    results = _in_own_loop(lambda: [_run(plan) for plan in plans])
+    (path, complete), *others = results
+    return Evaluation(path, [other for other, whole in others if whole], complete)
+
+
+def _plan_of(memory: Any, name: str | None, choices: Sequence[str], shared: Sequence[str]) -> Plan:
+    if isinstance(memory, str):
+        return _composed([f"memory={memory}", *shared])
+    about = _described(memory)
+    own = [f"memory.{key}={_quoted(value)}" for key, value in about.items()]
+    plan = _composed(["memory=object", *own, *choices, f"memory.name={_quoted(name or _name_of(memory))}", *shared])
+    assert isinstance(plan.memory, ObjectConfig)
+    return replace(plan, memory=replace(plan.memory, given=memory))
+
+
+def _composed(overrides: Sequence[str]) -> Plan:
+    """The plan of some overrides, in the folder of this experiment."""
+    from omegaconf import open_dict
+
+    config = composed(overrides)
+    with open_dict(config):
+        del config["hydra"]  # its settings are those of a command line
+    plan: Plan = make_plan(config)
+    return replace(plan, experiment=_EXPERIMENT, settings={**plan.settings, "experiment": _EXPERIMENT})
+
+
+def _described(memory: Any) -> dict[str, Json]:
+    """What is recorded of an object: where its class is from, its source, and its own plain settings."""
+    kind = memory if inspect.isclass(memory) or inspect.isroutine(memory) else type(memory)
+    own = {} if kind is memory else getattr(memory, "__dict__", {})
+    plain = {
+        key: redacted(value) if isinstance(value, str) else value
+        for key, value in own.items()
+        if isinstance(value, bool | int | float | str) and len(str(value)) <= _LONGEST
+    }
+    text = f"{_source(kind)}{sorted(plain.items())}"
+    return {
+        "object": f"{kind.__module__}:{kind.__qualname__}",
+        "source": hashlib.sha256(text.encode()).hexdigest()[:12],
+    }
+
+
+def _source(kind: Any) -> str:
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):  # made in an interpreter
+        return repr(sorted(vars(kind)) if hasattr(kind, "__dict__") else kind)
+
+
+def _name_of(memory: Any) -> str:
+    kind = memory if inspect.isclass(memory) or inspect.isroutine(memory) else type(memory)
+    return "".join(letter if letter.isalnum() else "_" for letter in kind.__name__).strip("_") or "memory"
+
+
+def _of_backbone(backbone: str | BackboneConfig | None) -> list[str]:
+    if backbone is None:
+        return ["mode=retrieval_only"]
+    if isinstance(backbone, str):
+        return [f"backbone={backbone}"]
+    return given_backbone(backbone)
+
+
+def _quoted(value: Json) -> str:
+    """A value of an override, in Hydra's quotation marks."""
+    escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _run(plan: Plan) -> tuple[Path, bool]:
+    """Run a plan, unless the same run is committed; returns where its record lies and whether it is complete."""
+    committed = None if isinstance(plan.memory, ObjectConfig) else _committed(plan)
+    if committed is not None:
+        return committed, True
+    result = run_experiment(plan)
+    return result.path, result.complete
+
+
+def _committed(plan: Plan) -> Path | None:
+    """A committed run of the same settings, data and seed, by the hash of its identity."""
+    if not SUMMARIES.is_dir():
+        return None
+    ending = run_path(replace(plan, run_dir=None), identity_of(plan, plan.dataset.load().sha256)).name.rpartition("-")[
+        2
+    ]
+    experiments = [folder for folder in sorted(SUMMARIES.iterdir()) if folder.is_dir()]
+    found = (run for folder in experiments for run in exported_runs(folder) if run.name.endswith(f"-{ending}"))
+    return next(found, None)
+
+
+def _in_own_loop(work: Callable[[], T]) -> T:
+    """Do blocking work that starts an event loop; in a thread where one is running already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
