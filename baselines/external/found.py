@@ -85,11 +85,13 @@ def read_ids(given: object) -> list[str]:
         return []
     if isinstance(given, str | int):
         return [str(given)]
+    episode = _first(given, ("episode",))
+    if episode is not None:
+        return _ids_of(episode, _IDS)
     listed = given if isinstance(given, list | tuple) else _first(given, (*_LISTS, "ids"))
     if isinstance(listed, list | tuple):
         return [key for one in listed for key in ([str(one)] if isinstance(one, str | int) else _ids_of(one, _IDS))]
-    episode = _first(given, ("episode",))
-    return [key for one in (given, episode) for key in _ids_of(one, _IDS)]
+    return _ids_of(given, _IDS)
 
 
 def _metadata(given: object) -> list[Any]:

@@ -1,0 +1,142 @@
+"""Say what a memory behind HTTP does wrong, before a run: ``memsys check_memory URL``."""
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+
+from baselines.external.config import HttpConfig
+from baselines.external.http_server import HttpStore
+from baselines.external.store import Found, Item
+from eval.commands.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
+from eval.commands.terminal import console
+from eval.config.compose import compose, config_loader
+from eval.running.composed import make_part
+from memsys.vocabulary import Turn
+
+#: What is stored: facts that share no word but the speakers' names, each on a date of its own.
+_FACTS = (
+    ("Ann", "My cat is called Pixel.", "2024-01-05"),
+    ("Bob", "I sold the blue bicycle yesterday.", "2024-02-10"),
+    ("Ann", "Grandmother moved to Lisbon.", "2024-03-15"),
+    ("Bob", "The violin lessons begin on Tuesday.", "2024-04-20"),
+)
+_QUERY, _WANTED = "What is the name of Ann's cat Pixel?", "Pixel"
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run every check; returns 5 where one fails."""
+    parser = argparse.ArgumentParser(prog=program("check_memory"), description=(__doc__ or "").split(":")[0])
+    parser.add_argument("url", help="address of the memory, as memory.url takes it")
+    parser.add_argument("--api-key-env", default="", help="environment variable that holds the bearer token")
+    options = parser.parse_args(arguments)
+    wanted = ["memory=http", f"memory.url='{options.url}'", f"memory.api_key_env='{options.api_key_env}'"]
+    config: HttpConfig = make_part(compose(config_loader(), wanted), "memory")
+    problems = asyncio.run(check(config))
+    for name, problem in problems:
+        console().print(f"{'wrong' if problem else 'right'}  {name}{f': {problem}' if problem else ''}", markup=False)
+    return EXIT_DIFFERENT if any(problem for _, problem in problems) else EXIT_DONE
+
+
+async def check(config: HttpConfig) -> list[tuple[str, str]]:
+    """Try what a run relies on.
+
+    Args:
+        config: settings of the memory.
+
+    Returns:
+        Each check with what is wrong, empty where nothing is.
+
+    Raises:
+        MemoryProtocolError: the server cannot be reached, or refuses a request.
+    """
+    one, other = HttpStore(config, "memsys-check-1"), HttpStore(config, "memsys-check-2")
+    items = [_item(number, *fact) for number, fact in enumerate(_FACTS, 1)]
+    try:
+        await one.open()
+        await other.open()
+        returned = [await one.add(item) for item in items]
+        early = await one.search(_QUERY, 10)
+        await one.settle()
+        found = await one.search(_QUERY, 10)
+        again = await one.search(_QUERY, 10)
+        return [
+            ("what was added is found", _missing(found)),
+            ("no more results than asked for", _too_many(await one.search(_QUERY, 2))),
+            ("results are indexed when /stats says so", _late(early, found)),
+            ("results name ids", _unnamed(found, items, returned)),
+            ("dates are kept", _dateless(found)),
+            ("a search changes nothing", _changed(found, again)),
+            ("users are separate", _leaked(await other.search(_QUERY, 10))),
+            ("reset deletes", _kept(await _after_reset(config, "memsys-check-1"))),
+            ("any script is text", await _script(other)),
+        ]
+    finally:
+        await one.close()
+        await other.close()
+
+
+def _item(number: int, speaker: str, text: str, date: str) -> Item:
+    turn = Turn(f"turn-{number}", "session-1", speaker, text, date)
+    return Item(f"item-{number}", (turn,), (f"[{date}] {speaker}: {text}",), "Ann")
+
+
+async def _after_reset(config: HttpConfig, user: str) -> Sequence[Found]:
+    store = HttpStore(config, user)
+    await store.open()
+    try:
+        return await store.search(_QUERY, 10)
+    finally:
+        await store.close()
+
+
+async def _script(store: HttpStore) -> str:
+    await store.add(_item(9, "李娜", "我的猫叫小米。", "2024-05-01"))
+    await store.settle()
+    texts = [found.text for found in await store.search("猫叫什么？ 小米", 10)]
+    return "" if any("小米" in text for text in texts) else f"a Chinese text is not found; results: {texts[:2]}"
+
+
+def _missing(found: Sequence[Found]) -> str:
+    return "" if any(_WANTED in one.text for one in found) else f"{_QUERY!r} does not find the turn that says it"
+
+
+def _too_many(found: Sequence[Found]) -> str:
+    return f"k=2 gave {len(found)} results" if len(found) > 2 else ""
+
+
+def _late(early: Sequence[Found], found: Sequence[Found]) -> str:
+    late = len(found) > len(early)
+    return "results came only later, and `pending` of /stats was 0 or missing at once" if late and not early else ""
+
+
+def _unnamed(found: Sequence[Found], items: Sequence[Item], returned: Sequence[Sequence[str]]) -> str:
+    known = (
+        {key for ids in returned for key in ids}
+        | {item.key for item in items}
+        | {turn.turn_id for item in items for turn in item.turns}
+    )
+    lacking = [one.text for one in found if not known & {one.memory_id, *one.sources}]
+    return f"{len(lacking)} of {len(found)} results name no item; evidence then goes by equal texts" if lacking else ""
+
+
+def _dateless(found: Sequence[Found]) -> str:
+    lost = [one.text for one in found if _WANTED in one.text and "2024-01-05" not in one.text]
+    return "the date that was added is not in the text of the result: readers do not see it" if lost else ""
+
+
+def _changed(first: Sequence[Found], second: Sequence[Found]) -> str:
+    same = [one.text for one in first] == [one.text for one in second]
+    return "" if same else "the same search gave other results the second time"
+
+
+def _leaked(found: Sequence[Found]) -> str:
+    return f"another user finds {found[0].text!r}" if found else ""
+
+
+def _kept(found: Sequence[Found]) -> str:
+    return f"{len(found)} results after /reset" if found else ""
+
+
+if __name__ == "__main__":
+    start(main)
