@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -180,6 +181,7 @@ class _Connection:
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._folder = tempfile.mkdtemp(prefix="memsys-mcp-")
         self._task = asyncio.create_task(self._live(ready))
+        self._task.add_done_callback(partial(self._ended, ready))
         try:
             await asyncio.wait_for(asyncio.shield(ready), _START_SECONDS)
         except TimeoutError as error:
@@ -209,20 +211,22 @@ class _Connection:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _live(self, ready: "asyncio.Future[None]") -> None:
-        try:
-            async with AsyncExitStack() as stack:
-                self._session = await self._connected(stack)
-                self.tools = {tool.name: tool for tool in (await self._session.list_tools()).tools}
-                ready.set_result(None)
-                await self._ending.wait()
-        except OSError as error:
-            self._failed(ready, AssetError(f"{self._where} cannot be started: {error}"))
-        except Exception as error:  # noqa: BLE001 - whatever ends the task, who waits for the server must hear of it
-            self._failed(ready, MemoryProtocolError(redacted(f"{self._where} ended: {quoted(error, 300)}")))
+        """Hold the connection until :meth:`close`."""
+        async with AsyncExitStack() as stack:
+            self._session = await self._connected(stack)
+            self.tools = {tool.name: tool for tool in (await self._session.list_tools()).tools}
+            ready.set_result(None)
+            await self._ending.wait()
 
-    def _failed(self, ready: "asyncio.Future[None]", error: Exception) -> None:
-        if not ready.done():
-            ready.set_exception(error)
+    def _ended(self, ready: "asyncio.Future[None]", task: "asyncio.Task[None]") -> None:
+        """Tell who waits for the server that it did not start."""
+        error = None if task.cancelled() else task.exception()
+        if ready.done():
+            return
+        if isinstance(error, OSError):
+            ready.set_exception(AssetError(f"{self._where} cannot be started: {error}"))
+        else:
+            ready.set_exception(MemoryProtocolError(redacted(f"{self._where} ended: {quoted(error, 300)}")))
 
     async def _connected(self, stack: AsyncExitStack) -> "ClientSession":
         from mcp import ClientSession, StdioServerParameters

@@ -48,7 +48,8 @@ def test_basic_memory_finds_evidence(tmp_path: Path) -> None:
     run(
         tmp_path, *COMMON, f"memory.command=[{BASIC},mcp]", f"memory.environment={folders}",
         "memory.write_tool=write_note",
-        "memory.write_arguments={title: '{key}', content: '{text}', directory: turns}", "memory.search_tool=search_notes",
+        "memory.write_arguments={title: '{key}', content: '{text}', directory: turns}",
+        "memory.search_tool=search_notes",
         "memory.search_arguments={query: '{query}', output_format: json, page_size: '{k}'}",
     )  # fmt: skip
     recall = [row["recall@10"] for row in scores(tmp_path) if row.get("recall@10") is not None]
