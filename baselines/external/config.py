@@ -114,6 +114,10 @@ class McpConfig(ExternalConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_minimum(self, "memory", steps=1)
+        if not all(isinstance(part, str) for part in self.command):
+            raise ConfigError(
+                f"memory.command={list(self.command)} must be a list of texts; put each in quotation marks"
+            )
         if bool(self.command) == bool(self.url):
             raise ConfigError(
                 "memory=mcp needs either memory.url, or memory.command, as "

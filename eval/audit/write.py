@@ -12,8 +12,8 @@ from eval.audit.page import board, page, short, text
 from eval.audit.readings import JUDGE
 from eval.audit.scores import ScoredRun
 from eval.audit.stored import rows_of
-from eval.rendering.csv import render_csv
 from eval.rendering.latex import render_latex
+from eval.rendering.separated import render_csv
 from eval.rendering.table import Cell, Table, columns, records
 from eval.results.figures.figures import STYLE, load_pyplot, write_figure
 from eval.runs.files import write_atomic

@@ -21,7 +21,7 @@ from eval.audit.scores import AnsweredQuestion, ScoredRun, score_all, score_entr
 from eval.audit.stored import stored_tables
 from eval.audit.write import _records, short_leaderboard, write_all, write_page
 from eval.loaders.published_files import recorded_folder
-from eval.rendering.csv import render_csv
+from eval.rendering.separated import render_csv
 from eval.runs.records import ScoreRow
 from eval.scoring.labels import under
 from memsys.errors import ConfigError, DataError, ScoringError

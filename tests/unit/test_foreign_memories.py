@@ -7,7 +7,7 @@ from math import comb
 import pytest
 
 from eval.inspect_data import read_config
-from eval.rendering.csv import render_csv
+from eval.rendering.separated import render_csv
 from eval.results.analysis.foreign_memories import (
     COLUMNS,
     DISTINCT,

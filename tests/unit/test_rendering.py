@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.commands.safe_console import SafeConsole
-from eval.rendering.csv import render_csv
 from eval.rendering.latex import render_latex
 from eval.rendering.markdown import render_markdown, replace_tables
+from eval.rendering.separated import render_csv
 from eval.rendering.table import Column, Span, Table, columns, records
 from eval.rendering.terminal import show
 from memsys.errors import ConfigError

@@ -17,8 +17,8 @@ from eval.commands.escaping import latex as escape
 from eval.config.answer_prompts import PROMPTS
 from eval.config.preset_settings import default_settings, overrides
 from eval.config.presets import CONF, MEMORY, read_settings
-from eval.rendering.csv import render_csv
 from eval.rendering.latex import render_latex
+from eval.rendering.separated import render_csv
 from eval.results.explain.show import _measured
 from eval.results.frame import read_runs
 from eval.results.papers.printed import TEXT, load_printed, papers

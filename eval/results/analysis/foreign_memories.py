@@ -24,7 +24,7 @@ from eval.config.compose import choice_settings
 from eval.inspect_data import read_config
 from eval.metrics.evidence import DEPTH, EVIDENCE_METRICS, Ranking, normalise, rank_holding, recall
 from eval.metrics.overlap import harmonic
-from eval.rendering.csv import render_csv
+from eval.rendering.separated import render_csv
 from eval.rendering.table import Table, columns
 from eval.results.papers.printed import load_printed
 from eval.runs.files import write_atomic

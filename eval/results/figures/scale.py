@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from eval.commands.commands import explains_errors, start
 from eval.commands.places import RESULTS
-from eval.rendering.csv import render_csv
 from eval.rendering.markdown import blocks as joined
 from eval.rendering.markdown import inline, render_markdown, replace_tables
+from eval.rendering.separated import render_csv
 from eval.rendering.table import Cell, Column, Span, Table, columns
 from eval.results.figures.figures import GREY, MARKERS, PALETTE, STYLE, escape_texts, load_pyplot, write_figure
 from eval.results.figures.labels import label_points

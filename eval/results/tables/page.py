@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from eval.commands.escaping import markdown, markdown_code
-from eval.rendering.csv import render_csv
 from eval.rendering.latex import render_latex
 from eval.rendering.markdown import bullets, page, render_markdown
+from eval.rendering.separated import render_csv
 from eval.rendering.table import Table
 from eval.results.stored_run import StoredRun
 

@@ -13,7 +13,7 @@ from typing import Any
 from eval.commands.places import RESULTS
 from eval.config.preset_settings import overrides
 from eval.config.presets import CONF
-from eval.rendering.csv import render_csv
+from eval.rendering.separated import render_csv
 from eval.rendering.table import Table, columns
 from eval.runs.files import write_atomic
 from memsys.errors import DataError
