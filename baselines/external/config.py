@@ -16,7 +16,7 @@ Dates = Literal["text", "apart"]
 
 @dataclass(frozen=True, kw_only=True)
 class ExternalConfig(SystemConfig):
-    """What all of them share.
+    """Settings that all of them have.
 
     Attributes:
         name: of the preset.

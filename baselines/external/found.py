@@ -1,4 +1,4 @@
-"""What a search of somebody's memory returned, as :class:`Found`: texts, mappings or objects of many shapes."""
+"""Reading of what a search returned, as :class:`Found`: texts, mappings or objects of many shapes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -100,7 +100,7 @@ def _metadata(given: object) -> list[Any]:
 
 
 def _ids_of(given: object, names: Sequence[str]) -> list[str]:
-    """The ids under the names that there are, each a text, a number, or a sequence of them."""
+    """Return the ids under the names that there are, each a text, a number, or a sequence of them."""
     keys: list[str] = []
     for name in names:
         value = _first(given, (name,))
@@ -114,7 +114,7 @@ def _ids_of(given: object, names: Sequence[str]) -> list[str]:
 
 
 def _first(given: object, names: Iterable[str]) -> Any:
-    """The first value that there is under some names, of a mapping or of an object that holds data."""
+    """Return the first value that there is under some names, of a mapping or of an object that holds data."""
     for name in names:
         value = given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
         if value is not None and not callable(value):

@@ -84,7 +84,7 @@ class HttpStore:
         return read_found(given["results"])
 
     def statistics(self) -> Mapping[str, Json]:
-        """What the server says of itself."""
+        """Return the last reply of ``/stats``."""
         return self._stats
 
     async def close(self) -> None:
@@ -96,10 +96,10 @@ class HttpStore:
         return await asyncio.to_thread(self._request, "POST", page, {"user": self._user, **body})
 
     def _request(self, method: str, page: str, values: Mapping[str, Json]) -> Mapping[str, Any]:
-        """One exchange, tried again where the server is busy or gone.
+        """Make one exchange, again where the server is busy or gone.
 
         Raises:
-            MemoryProtocolError: it failed four times, was refused, or the reply is no JSON object.
+            MemoryProtocolError: it failed four times, was refused, or the reply is not a JSON object.
         """
         import httpx
 
@@ -124,7 +124,7 @@ class HttpStore:
 
 
 def item_body(item: Item) -> dict[str, Json]:
-    """An item as ``/add`` takes it."""
+    """Return an item as ``/add`` takes it."""
     turns = [
         {"id": turn.turn_id, "speaker": turn.speaker, "text": turn.text, "date": turn.date_time} for turn in item.turns
     ]
@@ -137,7 +137,7 @@ def _object(url: str, reply: "httpx.Response") -> Mapping[str, Any]:
     try:
         given = json.loads(reply.text) if reply.text.strip() else {}
     except ValueError as error:
-        raise MemoryProtocolError(redacted(f"{url}: the reply is no JSON: {reply.text[:_SHOWN]!r}")) from error
+        raise MemoryProtocolError(redacted(f"{url}: the reply is not JSON: {reply.text[:_SHOWN]!r}")) from error
     if not isinstance(given, dict):
-        raise MemoryProtocolError(redacted(f"{url}: the reply is no JSON object: {reply.text[:_SHOWN]!r}"))
+        raise MemoryProtocolError(redacted(f"{url}: the reply is not a JSON object: {reply.text[:_SHOWN]!r}"))
     return given

@@ -45,7 +45,7 @@ _SHOWN = 2000
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool returned: its text, and the value where that is JSON."""
+    """Result of a tool: its text, and the value where that is JSON."""
 
     text: str
     value: Any
@@ -102,7 +102,7 @@ class McpStore:
         return names_in(result.value)
 
     async def settle(self) -> None:
-        """Nothing says when a server has indexed what it was given."""
+        """Do nothing: the protocol does not say when a server has indexed an item."""
 
     async def search(self, query: str, k: int) -> Sequence[Found]:
         """Search by the tool, or let the agent search; what its calls returned is found, in their order."""
@@ -117,7 +117,7 @@ class McpStore:
         return found_in(result)
 
     def statistics(self) -> Mapping[str, Json]:
-        """Calls of tools, those that failed, and replies of the agent that named no call."""
+        """Return the numbers of calls of tools, those that failed, and replies of the agent that named no call."""
         return {**self._counts, "tools": len(self._connection.tools)}
 
     async def close(self) -> None:
@@ -170,7 +170,7 @@ class _Connection:
 
     @property
     def described(self) -> str:
-        """The tools as the agent reads them."""
+        """Return the tools as the agent reads them."""
         return "\n".join(
             f"- {name}: {' '.join((tool.description or '').split())} {json.dumps(_schema(tool), ensure_ascii=False)}"
             for name, tool in self.tools.items()
@@ -253,7 +253,7 @@ class _Connection:
 
 
 def found_in(result: ToolResult) -> list[Found]:
-    """What a tool's result lists, or its text where it lists nothing."""
+    """Return what a tool's result lists, or its text where it lists nothing."""
     if isinstance(result.value, Mapping | list):
         try:
             return read_found(result.value)
@@ -263,7 +263,7 @@ def found_in(result: ToolResult) -> list[Found]:
 
 
 def names_in(value: Json) -> list[str]:
-    """Names of what a call stores, wherever they stand in its arguments or its result."""
+    """Return the names of what a call stores, wherever they stand in its arguments or its result."""
     if isinstance(value, Mapping):
         own = [str(value[key]) for key in _NAMES if isinstance(value.get(key), str | int)]
         return list(dict.fromkeys([*own, *(name for each in value.values() for name in names_in(each))]))
@@ -273,7 +273,7 @@ def names_in(value: Json) -> list[str]:
 
 
 def _call_of(value: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Json]] | None:
-    """The call that a reply asks for; ``None`` where it cannot be read."""
+    """Return the call that a reply asks for; ``None`` where it cannot be read."""
     if value is None:
         return None
     arguments = _json(str(value["arguments"]) or "{}")

@@ -21,7 +21,7 @@ class ExternalMemory(BaseMemory):
         self._open = self._settled = False
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """One unit per turn or per session, as ``unit`` says."""
+        """Return one unit per turn or per session, as ``unit`` says."""
         if self._config.unit == "turn":
             groups: list[tuple[Turn, ...]] = [(turn,) for turn in conversation.turns]
         else:
@@ -46,7 +46,7 @@ class ExternalMemory(BaseMemory):
         return Retrieval(hits, "\n".join(hit.text for hit in hits), traced=traced)
 
     def state(self) -> State:
-        """What was added, with the ids that came back."""
+        """Return what was added, with the ids that came back."""
         items = [
             {
                 "key": item.key,
@@ -72,7 +72,7 @@ class ExternalMemory(BaseMemory):
             await self._add(item)
 
     def statistics(self) -> Mapping[str, Any]:
-        """Additions, how results were traced to turns, and what the memory says of itself."""
+        """Return the number of additions, how results were traced to turns, and what the memory says of itself."""
         return {
             "added": len(self._items),
             "named_ids": sum(bool(ids) for ids in self._ids),

@@ -63,7 +63,7 @@ class ObjectStore:
         return read_ids(await self._called(add, arguments, named))
 
     async def settle(self) -> None:
-        """Nothing to wait for."""
+        """Do nothing: what was added can be found."""
 
     async def search(self, query: str, k: int) -> Sequence[Found]:
         """Call the object's search, or the function with all that was said."""
@@ -77,7 +77,7 @@ class ObjectStore:
         return read_found(await self._called(search, (query,), filled(search, 1, offered)))
 
     def statistics(self) -> Mapping[str, Json]:
-        """Nothing is known."""
+        """Return nothing: an object has no statistics."""
         return {}
 
     async def close(self) -> None:
@@ -85,7 +85,7 @@ class ObjectStore:
         self._object = None
 
     async def _called(self, function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """Call in a thread, one call at a time, what is no coroutine function: nothing says that it may be shared."""
+        """Call a function in a thread, one call at a time, as it may not be thread-safe; await a coroutine function."""
         if inspect.iscoroutinefunction(function):
             return await function(*arguments, **named)
         async with self._one_at_a_time:
@@ -93,7 +93,7 @@ class ObjectStore:
 
 
 def find_object(config: ObjectConfig) -> Any:
-    """The object of the settings: as a program gave it, or imported by its name.
+    """Return the object of the settings, as a program gave it, or imported by its name.
 
     Raises:
         ConfigError: it cannot be imported.
@@ -114,7 +114,7 @@ def find_object(config: ObjectConfig) -> Any:
 
 
 def is_search_function(given: object) -> bool:
-    """Whether this is a function of a conversation and a query, rather than one that makes a memory."""
+    """Return whether this is a function of a conversation and a query, rather than one that makes a memory."""
     if inspect.isclass(given) or not callable(given) or _is_memory(given):
         return False
     return len(_needed(given)) >= 2
@@ -150,7 +150,7 @@ def _method(given: object, names: Sequence[str], wanted: str) -> Callable[..., A
 
 
 def bind_add(add: Callable[..., Any], item: Item, user: str) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments for an object's ``add``, by the names of its parameters.
+    """Return the arguments for an object's ``add``, by the names of its parameters.
 
     Raises:
         MemoryProtocolError: it needs an argument that nothing here can fill.
@@ -186,7 +186,7 @@ def bind_add(add: Callable[..., Any], item: Item, user: str) -> tuple[list[Any],
 
 
 def messages_of(item: Item) -> list[dict[str, str]]:
-    """The turns of an item as chat messages, with id and date."""
+    """Return the turns of an item as chat messages, with id and date."""
     return [
         {"role": _role(item, place), "content": text, "name": turn.speaker, "date": turn.date_time, "id": turn.turn_id}
         for place, (turn, text) in enumerate(zip(item.turns, item.texts, strict=True))
@@ -196,7 +196,7 @@ def messages_of(item: Item) -> list[dict[str, str]]:
 def filled(
     function: Callable[..., Any], positional: int, offered: Sequence[tuple[Sequence[str], Any]]
 ) -> dict[str, Any]:
-    """Those of the offered values that a function has parameters for, by name.
+    """Return those of the offered values that a function has parameters for, by name.
 
     Args:
         function: is called with this many arguments by position.
@@ -220,7 +220,7 @@ def filled(
 
 
 def _of_conversation(given: Any, config: ObjectConfig, user: str) -> Any:
-    """A class or function is called; an object that separates users is shared, any other copied."""
+    """Call a class or function; share an object that separates users, copy any other."""
     if inspect.isclass(given) or (callable(given) and not _is_memory(given)):
         offered = [*(((name,), value) for name, value in (config.arguments or {}).items()), (_USERS, user)]
         return given(**filled(given, 0, offered))
@@ -241,7 +241,7 @@ def _is_memory(given: object) -> bool:
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Parameters that have a name; none where a function of C does not say."""
+    """Return the parameters that have a name; none where a function of C does not say."""
     try:
         found = inspect.signature(function).parameters
     except (TypeError, ValueError):
@@ -251,12 +251,12 @@ def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
-    """Names of the parameters without a default."""
+    """Return the names of the parameters without a default."""
     return [name for name, each in _parameters(function).items() if each.default is inspect.Parameter.empty]
 
 
 def _takes_list(function: Callable[..., Any], name: str) -> bool:
-    """Whether a parameter is declared as a list of messages."""
+    """Return whether a parameter is declared as a list of messages."""
     declared = _parameters(function).get(name)
     written = "" if declared is None else str(declared.annotation)
     return ("list[dict" in written or "List[Dict" in written) and "str |" not in written.partition("list")[0]
@@ -267,7 +267,7 @@ def _role(item: Item, place: int) -> str:
 
 
 def _document(parameter: str, item: Item, metadata: Mapping[str, Any]) -> Any:
-    """An item as a document of LangChain (``documents``) or LlamaIndex (``document``, ``nodes``)."""
+    """Return an item as a document of LangChain (``documents``) or LlamaIndex (``document``, ``nodes``)."""
     if parameter == "documents":
         from langchain_core.documents import Document
 

@@ -25,12 +25,12 @@ class Item:
 
     @property
     def date(self) -> str:
-        """When the first turn was said, as the data set writes it."""
+        """Date of the first turn, as the data set writes it."""
         return self.turns[0].date_time
 
     @property
     def text(self) -> str:
-        """All turns, a line each."""
+        """Text of all turns, a line each."""
         return "\n".join(self.texts)
 
 
@@ -71,7 +71,7 @@ class Store(Protocol):
         """Find at most ``k`` memories for a query, best first."""
 
     def statistics(self) -> Mapping[str, Json]:
-        """What the memory says of itself."""
+        """Return what the memory says of itself."""
 
     async def close(self) -> None:
         """Release what it holds."""
@@ -79,7 +79,7 @@ class Store(Protocol):
 
 @dataclass(slots=True)
 class Sources:
-    """Which turns a search result came from: by what it names, or by the text that was added.
+    """Turns that search results came from, by the ids that they name or by the text that was added.
 
     Attributes:
         turns: item key, turn id, or an id that ``add`` returned -> ids of turns.
@@ -92,7 +92,7 @@ class Sources:
     counts: dict[str, int] = field(default_factory=lambda: {"ids": 0, "text": 0, "none": 0})
 
     def added(self, item: Item, given: Sequence[str]) -> None:
-        """Remember what an item was made of and which ids the memory returned for it."""
+        """Record what an item was made of and which ids the memory returned for it."""
         ids = tuple(turn.turn_id for turn in item.turns)
         self.turns[item.key] = ids
         self.turns.update({turn_id: (turn_id,) for turn_id in ids})
@@ -103,7 +103,7 @@ class Sources:
         self.texts.update({_plain(text): (turn_id,) for text, turn_id in zip(item.texts, ids, strict=True)})
 
     def trace(self, found: Found) -> tuple[str, ...]:
-        """Ids of the turns that a result came from; empty where nothing says so."""
+        """Return the ids of the turns that a result came from; empty where nothing says so."""
         named = [turn for key in (*found.sources, found.memory_id) for turn in self.turns.get(key, ())]
         by_text = () if named else self.texts.get(_plain(found.text), ())
         self.counts["ids" if named else "text" if by_text else "none"] += 1

@@ -36,7 +36,7 @@ _LONGEST = 80
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What :func:`evaluate` measured.
+    """Result of :func:`evaluate`.
 
     Attributes:
         path: run directory of the memory.
@@ -122,7 +122,7 @@ def _plan_of(memory: Any, name: str | None, choices: Sequence[str], shared: Sequ
 
 
 def _composed(overrides: Sequence[str]) -> Plan:
-    """The plan of some overrides, in the folder of this experiment."""
+    """Return the plan of some overrides, in the folder of this experiment."""
     from omegaconf import open_dict
 
     config = composed(overrides)
@@ -133,7 +133,7 @@ def _composed(overrides: Sequence[str]) -> Plan:
 
 
 def _described(memory: Any) -> dict[str, Json]:
-    """What is recorded of an object: where its class is from, its source, and its own plain settings."""
+    """Return the record of an object: the place of its class, and a digest of its source and plain settings."""
     kind = memory if inspect.isclass(memory) or inspect.isroutine(memory) else type(memory)
     own = {} if kind is memory else getattr(memory, "__dict__", {})
     plain = {
@@ -169,7 +169,7 @@ def _of_backbone(backbone: str | BackboneConfig | None) -> list[str]:
 
 
 def _quoted(value: Json) -> str:
-    """A value of an override, in Hydra's quotation marks."""
+    """Return a value of an override in Hydra's quotation marks."""
     escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
@@ -184,7 +184,7 @@ def _run(plan: Plan) -> tuple[Path, bool]:
 
 
 def _committed(plan: Plan) -> Path | None:
-    """A committed run of the same settings, data and seed, by the hash of its identity."""
+    """Find a committed run of the same settings, data and seed, by the hash of its identity."""
     if not SUMMARIES.is_dir():
         return None
     ending = run_path(replace(plan, run_dir=None), identity_of(plan, plan.dataset.load().sha256)).name.rpartition("-")[
