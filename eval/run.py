@@ -58,7 +58,7 @@ def compose_and_run(arguments: Sequence[str]) -> None:
 
 
 def _run_line(line: "CommandLine", arguments: Sequence[str]) -> int:
-    """Run a command line, or hand it to Hydra where it is no single run; returns the exit status of a sweep.
+    """Run a command line, or hand it to Hydra where it is not a single run; returns the exit status of a sweep.
 
     Raises:
         ConfigError: its settings do not fit.

@@ -263,7 +263,7 @@ def found_in(result: ToolResult) -> list[Found]:
 
 
 def names_in(value: Json) -> list[str]:
-    """Return the names of what a call stores, wherever they stand in its arguments or its result."""
+    """Return the names of what a call stores, from anywhere in its arguments or its result."""
     if isinstance(value, Mapping):
         own = [str(value[key]) for key in _NAMES if isinstance(value.get(key), str | int)]
         return list(dict.fromkeys([*own, *(name for each in value.values() for name in names_in(each))]))

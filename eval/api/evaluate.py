@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from baselines.external.config import ObjectConfig
 from eval.api.parts import composed, given_backbone
-from eval.api.results import load_results
+from eval.results.frame import load_results
 from eval.running.composed import make_plan
 from eval.running.experiment import run_experiment
 from eval.running.plan import Plan, identity_of, run_path

@@ -182,27 +182,27 @@ class Run:
         return bool(self.record["status"] == "complete")
 
     def answers(self) -> "DataFrame":
-        """One row per answered question: prediction, raw reply, options, tokens, seconds."""
+        """Return one row per answered question: prediction, raw reply, options, tokens, seconds."""
         return _frame(load.load_answers(self._folder).values())
 
     def retrievals(self) -> "DataFrame":
-        """One row per question: hits, the exact context the reader saw, trace."""
+        """Return one row per question: hits, the exact context the reader saw, trace."""
         return _frame(load.load_retrievals(self._folder).values())
 
     def references(self) -> "DataFrame":
-        """One row per question: gold answers and evidence."""
+        """Return one row per question: gold answers and evidence."""
         return _frame(load.load_references(self._folder).values())
 
     def calls(self) -> "DataFrame":
-        """One row per call of the backbone: phase, role, tokens, seconds, cache hit, malformed, repaired."""
+        """Return one row per call of the backbone: phase, role, tokens, seconds, cache hit, malformed, repaired."""
         return _frame(load.load_calls(self._folder))
 
     def conversations(self) -> "DataFrame":
-        """One row per conversation: sizes, seconds, statistics of its memory."""
+        """Return one row per conversation: sizes, seconds, statistics of its memory."""
         return _frame(load.load_conversations(self._folder))
 
     def scores(self) -> "DataFrame":
-        """One row per question, a column per metric and per judge; a value that could not be computed is NaN.
+        """Return one row per question, a column per metric and per judge; a value that could not be computed is NaN.
 
         Raises:
             ScoringError: the run is not complete, or not scored.

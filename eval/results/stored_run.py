@@ -211,7 +211,7 @@ class StoredRun:
 
 
 def in_latency_mode(record: Mapping[str, Any]) -> bool:
-    """Whether a run asked a few questions, one at a time, for their milliseconds.
+    """Return whether a run asked a few questions, one at a time, for their milliseconds.
 
     Args:
         record: ``run.json``.

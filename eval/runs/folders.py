@@ -95,7 +95,7 @@ def stored_folders() -> list[Path]:
 
 
 def named_places(place: str | Path) -> list[Path]:
-    """Folders that a user means: a path, or where the runs of an experiment of this name are stored.
+    """Return the folders that a user means: a path, or where the runs of an experiment of this name are stored.
 
     Raises:
         RunDirectoryError: there is neither.

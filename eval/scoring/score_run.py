@@ -138,7 +138,7 @@ def lexical_scores(run_dir: Path) -> list[ScoreRow]:
 
 
 def _unsplit(items: Sequence[_Item], metrics: Sequence[Metric], name: str) -> Mapping[str, int]:
-    """Answers in a language that the metrics do not split into words; a warning says what to do."""
+    """Find answers in a language that the metrics do not split into words; a warning says what to do."""
     golds = [gold_answers(item.reference) for item in items if item.answer is not None]
     unsplit = unsplit_answers(golds, metrics)
     if unsplit:
