@@ -31,8 +31,6 @@ def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
     Raises:
         RunDirectoryError: there is nothing to show, or a file is broken.
     """
-    from eval.report.audit_section import audit_section
-
     cache = Cache(None if options.no_cache else FOLDER)
     with stage("reading the runs"):
         collected = collect(roots)
@@ -43,8 +41,6 @@ def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
         cache=cache,
         unmeasured_judges=options.unmeasured_judges,
     )
-    with stage("reading the audit of published answers"):
-        data["audit"] = audit_section(unmeasured_judges=options.unmeasured_judges)
     with stage("writing the page"):
         page = render_page(data, refresh=options.every if options.watch else None)
         write_atomic(options.out, page.encode())

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from eval.report.groups import Scored, scored
+from eval.report.groups import GroupRows, Scored
 from eval.report.scores import PAGE_DECIMALS
 from eval.results.compare.baseline import choose_baseline
 from eval.results.compare.conclusion import conclusion
@@ -34,7 +34,7 @@ ADVERSARIAL_TREATMENTS: tuple[Adversarial, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Inputs of a group's boards.
+    """What a group's boards need.
 
     Attributes:
         runs: all runs.
@@ -49,27 +49,39 @@ class Board:
     dataset: str
 
 
-def group_answer(group: RunGroup, board: Board, metrics: Sequence[str]) -> Json:
-    """Return one group: its runs, and a board per metric and treatment of category 5."""
+def group_answer(group: RunGroup, board: Board, metrics: Sequence[str], columns: Sequence[str]) -> Json:
+    """Return one group: a board per metric and treatment of questions without an answer, and means of other scores.
+
+    Args:
+        group: which runs.
+        board: what its boards need.
+        metrics: to rank and test by.
+        columns: of the means, which are on the questions that the first board is on.
+    """
+    rows = GroupRows(board.runs, group)
     boards: dict[str, dict[str, Json]] = {}
     for metric in metrics:
-        for treatment in ADVERSARIAL_TREATMENTS:
-            found = scored(board.runs, group, metric, treatment)
+        for treatment in ADVERSARIAL_TREATMENTS if rows.unanswerable else ADVERSARIAL_TREATMENTS[:1]:
+            found = rows.scored(metric, treatment)
             if found is not None:
                 boards.setdefault(metric, {})[treatment] = _board(found, group, board, metric, treatment)
+    treatment = next((name for own in boards.values() for name in own), ADVERSARIAL_TREATMENTS[0])
     return {
-        "dataset": board.dataset,
-        "backbone": board.runs[group.members[0]].backbone,
-        "prompts": board.runs[group.members[0]].prompts,
-        "reader": board.runs[group.members[0]].asked_by,
         "labels": {str(number): board.labels[number] for number in group.members},
+        "members": list(group.members),
         "systems": list(group.systems),
-        "references": list(group.references),
-        "common": len(group.questions),
         "asked": group.asked,
-        "conversations": len(board.runs[group.members[0]].conversations),
         "boards": boards,
+        "means": {name: means for name in columns if (means := _means(rows.scored(name, treatment)))},
     }
+
+
+def _means(found: Scored | None) -> dict[str, float]:
+    """Mean of each run that was scored, by its number."""
+    if found is None:
+        return {}
+    means = found.values.mean(axis=0)
+    return {str(number): round(float(mean), PAGE_DECIMALS) for number, mean in zip(found.runs, means, strict=True)}
 
 
 def _board(found: Scored, group: RunGroup, board: Board, metric: str, treatment: Adversarial) -> Json:
@@ -86,8 +98,9 @@ def _board(found: Scored, group: RunGroup, board: Board, metric: str, treatment:
     by, _ = resampling_units([row.conversation_id for row in found.rows])
     return {
         "sentence": _sentence(rows, baseline, list(pairs.values()), column, fault),
-        "setting": _setting(found, group, board, metric, treatment) + note,
+        "setting": _setting(found, group, board, treatment) + note,
         "fault": fault,
+        "column": column,
         "questions": len(found.rows),
         "by": by,
         "runs": list(found.runs),
@@ -99,7 +112,7 @@ def _board(found: Scored, group: RunGroup, board: Board, metric: str, treatment:
 
 
 def _tests_of(runs: Sequence[StoredRun], metric: str, treatment: Adversarial) -> tuple[str, Protocol, str]:
-    """Return the column and rule of a board's tests, and what to say of them where they are of no declared family."""
+    """Column and rule of a board's tests, and what to say of them where they are of no declared family."""
     protocol = weighted_protocol(runs[0])
     families = declared_tests(runs, protocol)
     unanswerable = any(run.asks_unanswerable for run in runs)
@@ -126,26 +139,25 @@ def _sentence(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[Pa
     return conclusion(best_first, baseline, pairs, column)
 
 
-def _setting(found: Scored, group: RunGroup, board: Board, metric: str, treatment: str) -> str:
+def _setting(found: Scored, group: RunGroup, board: Board, treatment: str) -> str:
+    """What the board is on: which questions, and in what the runs differ besides the memory."""
     count = len(found.rows)
-    left_out = ", those without an answer left out" if treatment == "exclude" and count < len(group.questions) else ""
-    runs = "1 run" if len(found.runs) == 1 else f"all {len(found.runs)} runs"
-    prompts = board.runs[group.members[0]].prompts
-    asked = f" with {prompts}" if prompts else ""
+    left_out = ", without those that have no answer" if treatment == "exclude" and count < len(group.questions) else ""
+    runs = "that the run answered" if len(found.runs) == 1 else f"that all {len(found.runs)} runs answered"
     unlike = unlike_settings([board.runs[number] for number in found.runs])
     alone = f"; {unlike}, so a difference need not be the memory's alone" if unlike else ""
-    return f"{metric} on {board.dataset}{asked}, {count} questions that {runs} answered{left_out}{alone}"
+    return f"{count:,} of {group.asked:,} questions, those {runs}{left_out}{alone}"
 
 
 def _figures(found: ComparisonEstimate) -> Json:
-    """Return the mean of a system with the ends of its interval; those of a share are shown from 0 to 100."""
+    """Mean of a system with the ends of its interval; those of a share are shown from 0 to 100."""
     interval = found.shown_interval
     ends = () if interval is None else (interval.low, interval.high)
     return [round(value, PAGE_DECIMALS) for value in (found.value, *ends)]
 
 
 def _test(pair: Pair | None) -> Json:
-    """Return the test of a row against the baseline; ``None`` for the baseline, and where there is none."""
+    """The test of a row against the baseline; ``None`` for the baseline, and where there is none."""
     if pair is None:
         return None
     result, interval = pair.result, pair.result.interval

@@ -1,4 +1,4 @@
-"""Settings of the page: ``eval/report/report.yaml``."""
+"""What the page shows: ``eval/report/report.yaml``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,22 +15,27 @@ _SHARES = ("abstained", "trapped")
 
 @dataclass(frozen=True, slots=True)
 class PageConfig:
-    """Settings of the page.
+    """What the page shows.
 
     Attributes:
-        answer: metrics of the first view, the first one being shown at first.
-        leaderboard: group -> metrics to choose from.
-        questions: scores shown with each answer.
+        tested: scores that systems are ranked and tested by, the one shown at first before the others.
+        columns: group -> further scores that can be shown as columns.
+        questions: scores shown beside each answer.
+        live: answers shown of a run that is going on, the newest ones.
+        live_score: score of these answers.
     """
 
-    answer: Sequence[str]
-    leaderboard: Mapping[str, Sequence[str]]
+    tested: Sequence[str]
+    columns: Mapping[str, Sequence[str]]
     questions: Sequence[str]
+    live: int
+    live_score: str
 
     def __post_init__(self) -> None:
-        for name in (*self.answer, *self.questions, *(name for group in self.leaderboard.values() for name in group)):
+        columns = (name for group in self.columns.values() for name in group)
+        for name in (*self.tested, *self.questions, *columns, self.live_score):
             if name not in METRICS and name not in _SHARES:
-                raise ConfigError(f"report: {name!r} is not a score; `memsys score --list` lists them")
+                raise ConfigError(f"report: {name!r} is no score; `memsys score --list` lists them")
 
 
 def load_config(path: Path = FILE) -> PageConfig:

@@ -13,12 +13,6 @@ from eval.scoring.inference import Floats
 from eval.scoring.protocols import Adversarial
 
 
-def rows_of(run: StoredRun, questions: Sequence[str]) -> list[ScoreRow]:
-    """Return a run's rows on some questions, in their order."""
-    rows: Mapping[str, ScoreRow] = {row.question_id: row for row in run.rows}
-    return [rows[question] for question in questions]
-
-
 @dataclass(frozen=True, slots=True)
 class Scored:
     """Scores of several runs where all of them have one.
@@ -34,30 +28,51 @@ class Scored:
     values: Floats
 
 
-def scored(runs: Sequence[StoredRun], group: RunGroup, metric: str, treatment: Adversarial) -> Scored | None:
-    """Return the scores of a group's runs on its common questions.
-
-    A run without this score anywhere is left out; a question that one of the others lacks a score for is left out.
+class GroupRows:
+    """Rows of a group's runs on its common questions, in the order of the questions.
 
     Args:
         runs: all runs.
         group: which of them.
-        metric: a score, a judge's column too.
-        treatment: of category 5.
-
-    Returns:
-        ``None`` where nothing is left.
     """
-    import numpy as np
 
-    columns = {number: _values(rows_of(runs[number], group.questions), metric, treatment) for number in group.members}
-    kept = tuple(number for number, values in columns.items() if any(value is not None for value in values))
-    first = rows_of(runs[kept[0]], group.questions) if kept else []
-    whole = [i for i in range(len(first)) if all(columns[number][i] is not None for number in kept)]
-    if not whole:
-        return None
-    values = np.array([[columns[number][i] for number in kept] for i in whole], dtype=np.float64)
-    return Scored(kept, tuple(first[i] for i in whole), scale_of(metric) * values)
+    def __init__(self, runs: Sequence[StoredRun], group: RunGroup) -> None:
+        self._rows: Mapping[int, Sequence[ScoreRow]] = {
+            number: _on(runs[number], group.questions) for number in group.members
+        }
+
+    @property
+    def unanswerable(self) -> bool:
+        """Whether some of the questions have no answer."""
+        return any(row.kind == ADVERSARIAL for row in next(iter(self._rows.values())))
+
+    def scored(self, metric: str, treatment: Adversarial) -> Scored | None:
+        """Return the scores of the runs.
+
+        A run without this score anywhere is left out; a question that one of the others lacks a score for is left out.
+
+        Args:
+            metric: a score, a judge's column too.
+            treatment: of questions that have no answer.
+
+        Returns:
+            ``None`` where nothing is left.
+        """
+        import numpy as np
+
+        columns = {number: _values(rows, metric, treatment) for number, rows in self._rows.items()}
+        kept = tuple(number for number, values in columns.items() if any(value is not None for value in values))
+        first = self._rows[kept[0]] if kept else []
+        whole = [i for i in range(len(first)) if all(columns[number][i] is not None for number in kept)]
+        if not whole:
+            return None
+        values = np.array([[columns[number][i] for number in kept] for i in whole], dtype=np.float64)
+        return Scored(kept, tuple(first[i] for i in whole), scale_of(metric) * values)
+
+
+def _on(run: StoredRun, questions: Sequence[str]) -> list[ScoreRow]:
+    rows = {row.question_id: row for row in run.rows}
+    return [rows[question] for question in questions]
 
 
 def _values(rows: Sequence[ScoreRow], metric: str, treatment: Adversarial) -> list[float | None]:

@@ -4,14 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eval.judge.store import StoredVerdicts, load_judged
 from eval.loaders.question_types import ADVERSARIAL
 from eval.report.calls import Ledger, read_ledger
 from eval.report.scores import PAGE_DECIMALS
 from eval.results.stored_run import StoredRun
-from eval.runs.load import load_answers, load_references, load_retrievals
 from eval.runs.memories import Memories
-from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord, ScoreRow
-from eval.scoring.verdicts.store import StoredVerdicts, load_judged
+from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.load import load_answers, load_references, load_retrievals
+from eval.runs.records import ScoreRow
 from memsys.vocabulary import Json
 
 
@@ -22,7 +23,7 @@ class Texts:
     numbers: dict[str, int] = field(default_factory=dict)
 
     def number(self, text: str) -> int:
-        """Return the number of a text."""
+        """Number of a text."""
         return self.numbers.setdefault(text, len(self.numbers))
 
     @property
@@ -33,7 +34,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Content of a run directory, read once for all views."""
+    """What a run directory holds, read once for all views."""
 
     references: Mapping[str, ReferenceRecord]
     answers: Mapping[str, AnswerRecord]
@@ -72,101 +73,132 @@ class Read:
 
 
 @dataclass
+class _Conversation:
+    """Questions of one conversation in full, and the texts that they name by number."""
+
+    texts: Texts = field(default_factory=Texts)
+    questions: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass
 class Browser:
-    """Collects the questions of runs.
+    """Collects the questions of the runs of a group: a list to choose from, and a part for each conversation.
 
     Args:
-        scores: names of the scores shown with each answer.
+        scores: names of the scores shown beside each answer.
     """
 
     scores: Sequence[str]
-    texts: Texts = field(default_factory=Texts)
-    _questions: dict[tuple[str, str], Json] = field(default_factory=dict)
+    _list: dict[str, Json] = field(default_factory=dict)
+    _conversations: dict[str, _Conversation] = field(default_factory=dict)
 
-    def add(self, number: int, dataset: str, run: StoredRun, read: "Read") -> None:
+    def add(self, number: int, run: StoredRun, read: Read) -> None:
         """Add one run's answers and retrievals.
 
         Args:
             number: of the run on the page.
-            dataset: name of its data set on the page.
             run: its scores.
             read: what its directory holds.
         """
-        references, answers, retrievals = read.references, read.answers, read.retrievals
         judged = [one for one in read.judged if one.column in (run.summary.get("judges") or {})]
         scores = {row.question_id: row for row in run.rows}
         verdicts = _verdicts(judged)
-        for question_id, reference in references.items():
+        for question_id, reference in read.references.items():
             if question_id not in scores:
                 continue
-            answer, retrieval = answers.get(question_id), retrievals.get(question_id)
-            entry = self._entry(dataset, reference)
-            entry["question"] = entry["question"] or _question(answer, retrieval)
-            entry["answers"][str(number)] = {
+            answer, retrieval = read.answers.get(question_id), read.retrievals.get(question_id)
+            conversation = self._conversations.setdefault(reference.conversation_id, _Conversation())
+            texts = conversation.texts
+            entry = self._entry(reference, _question(answer, retrieval))
+            whole = conversation.questions.setdefault(question_id, _whole(reference, texts))
+            hits = _hits(retrieval, reference, texts)
+            own = verdicts.get(question_id, {})
+            entry["runs"][str(number)] = [
+                self._scores(scores[question_id], judged),
+                next((rank for rank, (_, gold) in enumerate(hits, start=1) if gold), 0),
+                bool(answer and answer.malformed),
+                len({verdict for given in own.values() for verdict, _ in given}) > 1,
+                None if answer is None else answer.prediction,
+            ]
+            whole["answers"][str(number)] = {
                 **_answer(answer),
-                "scores": self._scores(scores[question_id], judged),
-                "judges": verdicts.get(question_id, {}),
-                "hits": self._hits(retrieval, reference),
-                "context": self.texts.number(retrieval.context) if retrieval else None,
+                "judges": own,
+                "hits": hits,
+                "context": texts.number(retrieval.context) if retrieval else None,
                 "calls": read.ledger.question(question_id),
-                "stored": self._stored(read.memories, reference),
+                "stored": _stored(read.memories, reference, texts),
             }
 
-    def _entry(self, dataset: str, reference: ReferenceRecord) -> Json:
-        key = dataset, reference.question_id
-        if key not in self._questions:
-            trap = reference.kind == ADVERSARIAL
-            self._questions[key] = {
+    def _entry(self, reference: ReferenceRecord, question: str) -> Json:
+        """A line of the list; ``runs``: scores, rank of the evidence, malformed, judges differ, answer."""
+        entry = self._list.setdefault(
+            reference.question_id,
+            {
                 "id": reference.question_id,
-                "dataset": dataset,
+                "conversation": reference.conversation_id,
                 "category": reference.category,
+                "unanswerable": reference.kind == ADVERSARIAL,
                 "question": "",
                 "gold": list(reference.answers),
-                "trap": reference.adversarial_answer if trap else None,
-                "evidence": [
-                    [turn_id, self.texts.number(text)]
-                    for turn_id, text in zip(reference.evidence, reference.evidence_texts, strict=True)
-                ],
-                "answers": {},
-            }
-        return self._questions[key]
+                "evidence": len(reference.evidence),
+                "runs": {},
+            },
+        )
+        entry["question"] = entry["question"] or question
+        return entry
 
     def _scores(self, row: ScoreRow, judged: Sequence[StoredVerdicts]) -> dict[str, float]:
         names = (*self.scores, *(one.column for one in judged))
         found = {name: row.metrics.get(name) for name in names}
         return {name: round(value, PAGE_DECIMALS) for name, value in found.items() if value is not None}
 
-    def _stored(self, memories: Memories, reference: ReferenceRecord) -> Json:
-        """Return, by gold turn, the numbers of the texts that name it, and how many more there are."""
-        if not memories.known(reference.conversation_id):
-            return None
-        found = {turn: memories.of(reference.conversation_id, turn) for turn in reference.evidence}
-        return {turn: [[self.texts.number(text) for text in texts], more] for turn, (texts, more) in found.items()}
-
-    def _hits(self, retrieval: RetrievalRecord | None, reference: ReferenceRecord) -> list[Json]:
-        """Return the text number, and the gold turns that the memory comes from, best first."""
-        gold = set(reference.evidence)
-        return [
-            [self.texts.number(hit.text), [turn for turn in hit.turn_ids if turn in gold]]
-            for hit in (retrieval.hits if retrieval else ())
-        ]
-
     @property
     def score_names(self) -> list[str]:
         """Scores that at least one answer has: in the order of the configuration, judges last."""
-        held = {
-            name for entry in self._questions.values() for own in entry["answers"].values() for name in own["scores"]
-        }
+        held = {name for entry in self._list.values() for own in entry["runs"].values() for name in own[0]}
         return [*(name for name in self.scores if name in held), *sorted(held - set(self.scores))]
 
     @property
-    def questions(self) -> list[Json]:
+    def overview(self) -> list[Json]:
         """All questions, in the order they were met."""
-        return list(self._questions.values())
+        return list(self._list.values())
+
+    @property
+    def conversations(self) -> dict[str, Json]:
+        """By conversation: its texts, and its questions with what each run stored, retrieved and answered."""
+        return {name: {"texts": one.texts.all, "questions": one.questions} for name, one in self._conversations.items()}
+
+
+def _whole(reference: ReferenceRecord, texts: Texts) -> Json:
+    return {
+        "trap": reference.adversarial_answer if reference.kind == ADVERSARIAL else None,
+        "evidence": [
+            [turn_id, texts.number(text)]
+            for turn_id, text in zip(reference.evidence, reference.evidence_texts, strict=True)
+        ],
+        "answers": {},
+    }
+
+
+def _stored(memories: Memories, reference: ReferenceRecord, texts: Texts) -> Json:
+    """By gold turn: numbers of the texts of the memories that name it, and how many more there are."""
+    if not memories.known(reference.conversation_id):
+        return None
+    found = {turn: memories.of(reference.conversation_id, turn) for turn in reference.evidence}
+    return {turn: [[texts.number(text) for text in own], more] for turn, (own, more) in found.items()}
+
+
+def _hits(retrieval: RetrievalRecord | None, reference: ReferenceRecord, texts: Texts) -> list[Json]:
+    """Text number, and the gold turns that the memory comes from, best first."""
+    gold = set(reference.evidence)
+    return [
+        [texts.number(hit.text), [turn for turn in hit.turn_ids if turn in gold]]
+        for hit in (retrieval.hits if retrieval else ())
+    ]
 
 
 def _question(answer: AnswerRecord | None, retrieval: RetrievalRecord | None) -> str:
-    """Return the text of the question; a run without a reader keeps it as the query."""
+    """Text of the question; a run without a reader keeps it as the query."""
     if answer is not None:
         return answer.question
     return str(retrieval.trace.get("query", "")) if retrieval else ""
@@ -184,7 +216,7 @@ def _answer(answer: AnswerRecord | None) -> Json:
 
 
 def _verdicts(judged: Sequence[StoredVerdicts]) -> Mapping[str, Mapping[str, list[Json]]]:
-    """Return the verdicts and reasons by question and judge."""
+    """Verdicts and reasons by question and judge."""
     found: dict[str, dict[str, list[Json]]] = {}
     for one in judged:
         for verdict in one.verdicts:

@@ -1,24 +1,26 @@
-"""Provenance of the page's numbers: one card per run."""
+"""Names, settings and costs of runs: one card each, and the settings in which the runs of a group differ."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import fsum
 from typing import Any
 
-from eval.config.preset_settings import flat, overrides
 from eval.config.presets import CONF
+from eval.judge.agreement import agreement, majority
+from eval.loaders.registry import info_of
 from eval.results.compare.rows import cost_estimates, distinct_names, dollars_per_question, price_dates
 from eval.results.compare.seeds import with_seeds
-from eval.results.stored_run import StoredRun
-from eval.results.tables.groups import comparable_runs
+from eval.results.tables.places import without_places
 from eval.results.tables.spec import NO_BACKBONE
-from eval.results.tables.variants import label_of
-from eval.runs.machine_paths import without_places
+from eval.results.stored_run import StoredRun
+from eval.results.tables.variants import flat, label_of, overrides
 from eval.scoring.aggregate import mean_of
-from eval.scoring.verdicts.agreement import agreement, majority
 from memsys.vocabulary import Json
 
+#: Characters shown of a setting.
+_LONGEST = 40
 _PARTS = ("dataset", "memory", "reader", "backbone")
 _COSTS = ("context", "calls", "tokens", "write", "malformed", "cached", "dollars")
 
@@ -41,22 +43,7 @@ def run_cards(runs: Sequence[StoredRun], with_texts: Sequence[bool]) -> list[Jso
         runs: all runs.
         with_texts: whether the page has the run's questions.
     """
-    names, boards = dataset_names(runs), board_names(runs)
-    return [
-        _card(run, name, texts) | {"board": boards[run.run_id]}
-        for run, name, texts in zip(runs, names, with_texts, strict=True)
-    ]
-
-
-def board_names(runs: Sequence[StoredRun]) -> dict[str, str]:
-    """Return by run id the backbone, prompts, reader and questions that define the runs it can be ranked with."""
-    sets = {run.run_id: name for run, name in zip(runs, dataset_names(runs), strict=True)}
-    found: dict[str, str] = {}
-    for group in comparable_runs(runs, lambda run: sets[run.run_id]):
-        backbone = "no model" if group.backbone == NO_BACKBONE else group.backbone
-        count = f"{len(group.asked):,} question{'' if len(group.asked) == 1 else 's'}{group.which}"
-        found |= {run.run_id: ", ".join(filter(None, (backbone, group.prompt_set, count))) for run in group.runs}
-    return found
+    return [_card(*one) for one in zip(runs, dataset_names(runs), with_texts, strict=True)]
 
 
 def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
@@ -66,6 +53,7 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
         "id": run.run_id,
         "system": label_of(run.memory, run.record),
         "backbone": run.backbone,
+        "modelName": model_name(run),
         "without": _without(run),
         "dataset": dataset,
         "preset": run.dataset,
@@ -89,8 +77,55 @@ def _card(run: StoredRun, dataset: str, has_texts: bool) -> Json:
     }
 
 
+def model_name(run: StoredRun) -> str:
+    """Return what the model of a run is called, without where it lies; the preset where nothing names a model."""
+    model = (run.record["config"].get("backbone") or {}).get("model") if run.backbone != NO_BACKBONE else None
+    return str(model).rpartition("/")[2] if model else run.backbone
+
+
+def data_title(run: StoredRun, name: str) -> str:
+    """Return the title of a run's data set, with its name on the page where that says more."""
+    info = info_of(run.dataset)
+    if info is None or run.of_own_data:
+        return name
+    return f"{info.title.partition(' (')[0]}{name.removeprefix(info.key).replace('_', ' ')}"
+
+
+def differing_settings(runs: Sequence[StoredRun]) -> list[list[Json]]:
+    """Return the settings that several runs have and that are not the same in all of them.
+
+    Returns:
+        Of each its name and its value in every run, ``None`` where a run does not have it.
+    """
+    settings = [_settings(run) for run in runs]
+    found = []
+    for key in sorted({key for own in settings for key in own}):
+        values = [_shown(own.get(key)) for own in settings]
+        if len({value for value in values if value is not None}) > 1:
+            found.append([key, values])
+    return found
+
+
+def _settings(run: StoredRun) -> dict[str, Any]:
+    """Settings that a reader can change, by dotted key; those of constants are none."""
+    config = {} if run.floor else run.record["config"]
+    parts = {part: without_places(config.get(part) or {}) for part in (*_PARTS, "embedder")}
+    own = {key: value for key, value in flat(parts).items() if not key.endswith(("_target_", ".name")) and _short(value)}
+    return {**own, "seed": run.record.get("seed"), "processor": run.processor or None}
+
+
+def _short(value: Json) -> bool:
+    """Whether a value is no text that a model reads."""
+    return not (isinstance(value, str) and " " in value)
+
+
+def _shown(value: Json) -> str | None:
+    text = value if isinstance(value, str) or value is None else json.dumps(value)
+    return text if text is None or len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
 def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int, str]:
-    """Return the short names of a group's runs: the memory, and of several with one name what tells them apart."""
+    """Short names of a group's runs: the memory, and of several with one name what tells them apart."""
     repeated = Counter(runs[number].memory for number in members)
     own = [runs[number] for number in members]
     names = [label_of(run.memory, run.record) if repeated[run.memory] > 1 else run.memory for run in own]
@@ -99,7 +134,7 @@ def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int,
 
 
 def run_costs(run: StoredRun) -> dict[str, float]:
-    """Return what a question costs: context, calls, tokens; tokens per turn written; dollars where a price is known."""
+    """What a question costs: context, calls, tokens; tokens per turn written; dollars where a price is known."""
     context = mean_of(row.metrics.get("context_tokens") for row in run.rows).value
     found = {name: one.value for name, one in cost_estimates(run.summary).items()}
     if context is not None:
@@ -111,7 +146,7 @@ def run_costs(run: StoredRun) -> dict[str, float]:
 
 
 def mean_costs(costs: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the means over a system's seeds of what all of them recorded, as :func:`run_costs` rounds."""
+    """Means over a system's seeds of what all of them recorded, as :func:`run_costs` rounds."""
     shared = [name for name in costs[0] if all(name in cost for cost in costs)]
     return {
         name: round(fsum(cost[name] for cost in costs) / len(costs), 6 if name == "dollars" else 2) for name in shared
@@ -119,7 +154,7 @@ def mean_costs(costs: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _agreements(run: StoredRun) -> list[list[Json]]:
-    """Return each two judges of a run: names, answers that both decided, share on which they agree, Cohen's kappa."""
+    """Each two judges of a run: names, answers that both decided, share on which they agree, Cohen's kappa."""
     shares = {
         judge: {row.question_id: row.metrics.get(judge) for row in run.rows}
         for judge in run.summary.get("judges") or ()
@@ -132,12 +167,12 @@ def _agreements(run: StoredRun) -> list[list[Json]]:
 
 
 def _without(run: StoredRun) -> str:
-    """Return the kind of a run without a backbone; empty for one that has one."""
+    """What a run without a backbone is; empty for one that has one."""
     return "constant answer, no model" if run.floor else "retrieval only" if run.retrieval_only else ""
 
 
 def _changed(config: Mapping[str, Any], part: str) -> list[list[Json]]:
-    """Return the settings of a part that differ from its preset."""
+    """Settings of a part that differ from its preset."""
     if part == "backbone" and config.get("mode") == "retrieval_only":
         return []
     settings = config.get(part) or {}

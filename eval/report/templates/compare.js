@@ -1,113 +1,72 @@
 // Two runs side by side: what one gained and lost against the other, and the first call that differs.
-const textRuns = (group) => Object.keys(group.textLabels).map(Number).filter((number) => DATA.runs[number].hasTexts);
-const textName = (group, number) => group.textLabels[number];
-
-function compareView() {
-  const body = el("div");
-  const draw = () => body.replaceChildren(...compareParts(draw));
-  draw();
-  return [el("h2", {}, "Two runs side by side"), body];
-}
-
-function pairSettings(group) {
-  const options = textRuns(group).map((number) => option(DATA.runs[number].id, textName(group, number)));
-  return [setting("a", "First run", options, options[0]?.value), setting("b", "Second run", options, options[1]?.value)];
-}
-
-const numberOf = (id) => DATA.runs.findIndex((run) => run.id === id);
-
-function compareParts(draw) {
-  const able = DATA.groups.map((group, index) => [group, index]).filter(([group]) => textRuns(group).length > 1);
-  if (!able.length) return [el("p", { class: "note" }, "Two run directories on the same questions are needed; summaries hold no texts.")];
-  const choice = setting("group", "Runs", able.map(([, index]) => GROUP.options[index]));
-  const group = DATA.groups[Number(valueOf(choice))];
-  const [first, second] = pairSettings(group);
-  const [a, b] = [numberOf(valueOf(first)), numberOf(valueOf(second))];
-  const score = setting("score", "Score", DATA.questionScores.map((name) => option(name, words(name))));
-  const five = check("category 5 too", "with5", params.get("with5") === "1", draw);
-  const controls = el("div", { class: "filters" }, able.length > 1 ? menu(choice, draw) : null, menu(first, draw), menu(second, draw), menu(score, draw), five);
-  if (a === b) return [controls, el("p", { class: "note" }, "Choose two different runs.")];
-  return [controls, ...pairParts(group, a, b, valueOf(score))];
-}
-
-function pairParts(group, a, b, metric) {
-  const both = DATA.questions
-    .filter((one) => one.answers[a]?.scores[metric] !== undefined && one.answers[b]?.scores[metric] !== undefined)
-    .filter((one) => !isAdversarial(one.dataset, one.category) || params.get("with5") === "1")
-    .map((question) => ({ question, change: question.answers[b].scores[metric] - question.answers[a].scores[metric] }));
-  const gained = both.filter((one) => one.change > 1e-9).sort((one, two) => two.change - one.change);
-  const lost = both.filter((one) => one.change < -1e-9).sort((one, two) => one.change - two.change);
-  const total = both.reduce((sum, one) => sum + one.change, 0);
-  const [from, to] = [textName(group, a), textName(group, b)];
-  const beyond = both.length ? chanceOf(group, a, b, metric, both.length) : "";
+async function compareView() {
+  const choice = groupSetting((group) => group.texts);
+  const none = [el("h2", {}, "Two runs side by side"), note(choice.options.length ? "Two runs on the same questions are needed." : NO_TEXTS)];
+  if (!choice.options.length) return none;
+  const number = valueOf(choice);
+  const [group, overview] = await Promise.all([part(`group-${number}`), part(`questions-${number}`)]);
+  const runs = group.texts.map((one) => option(String(one), group.textLabels[one]));
+  if (runs.length < 2) return [none[0], filters(menu(choice)), none[1]];
+  const [first, second] = [setting("a", "First run", runs), setting("b", "Second run", runs, runs[1].value)];
+  const score = setting("metric", "Score", overview.scores.map(metricOption));
+  const five = setting("five", "Questions without an answer", overview.questions.some((one) => one.unanswerable) ? [option("exclude", "left out"), option("paper_trap", "compared too")] : [option("exclude")]);
+  const [a, b] = [first, second].map((one) => Number(valueOf(one)));
   return [
-    el(
-      "p",
-      { class: "verdict", id: "pair" },
-      both.length
-        ? `From ${from} to ${to}: ${signed((100 * total) / both.length)} ${words(metric)} over ${plural(both.length, "question")}; ${gained.length} gained, ${lost.length} lost, ${both.length - gained.length - lost.length} alike${beyond}.`
-        : "No question has this score in both runs.",
-    ),
-    writingNote(group, a, b),
-    el("div", { class: "pair" }, changeList(`Gained by ${to}`, gained, a, b), changeList(`Lost by ${to}`, lost, a, b)),
+    none[0],
+    filters(menu(choice, { a: "", b: "", metric: "" }), menu(first), menu(second), menu(score), menu(five)),
+    ...(a === b ? [note("Choose two different runs.")] : pairParts(group, overview.questions, [a, b], valueOf(score), valueOf(five))),
   ];
 }
 
-/** Interval of the difference and whether chance explains it, where the first view tested the two on these questions. */
-function chanceOf(group, a, b, metric, questions) {
-  const board = group.boards[metric]?.[params.get("with5") === "1" ? "paper_trap" : "exclude"] ?? group.boards[metric]?.paper_trap;
+function pairParts(group, questions, [a, b], metric, five) {
+  const both = questions
+    .map((question) => ({ question, before: question.runs[a]?.[SCORES][metric], after: question.runs[b]?.[SCORES][metric] }))
+    .filter(({ question, before, after }) => before !== undefined && after !== undefined && (five !== "exclude" || !question.unanswerable))
+    .map((one) => ({ ...one, change: one.after - one.before }));
+  const [from, to] = [group.textLabels[a], group.textLabels[b]];
+  const gained = both.filter((one) => one.change > 1e-9).sort((one, two) => two.change - one.change);
+  const lost = both.filter((one) => one.change < -1e-9).sort((one, two) => one.change - two.change);
+  if (!both.length) return [note("No question has this score in both runs.")];
+  const alike = both.length - gained.length - lost.length;
+  return [
+    el("p", { class: "verdict", id: "pair" }, `From ${from} to ${to}: ${signed(100 * mean(both.map((one) => one.change)))} ${heading(metric)} over ${plural(both.length, "question")}; ${gained.length} better, ${lost.length} worse, ${alike} alike${chanceOf(group, [a, b], metric, five, both.length)}.`),
+    el("div", { class: "balance", "aria-hidden": "true" }, [["good", gained.length], ["same", alike], ["bad", lost.length]].map(([kind, count]) => el("span", { class: kind, style: { "flex-grow": String(count) } }))),
+    differentSettings(group, a, b),
+    writingNote(group, a, b),
+    el("div", { class: "pair" }, changeList(`Better with ${to}`, gained, a, b), changeList(`Worse with ${to}`, lost, a, b)),
+  ];
+}
+
+/** Interval of the difference and what the first view says of it, where it tested the two on these questions. */
+function chanceOf(group, [a, b], metric, five, questions) {
+  const board = group.boards[metric]?.[five];
   const [first, second] = [a, b].map((number) => board?.runs.indexOf(number) ?? -1);
-  if (first < 0 || second < 0 || board.questions !== questions) return "";
-  if ([a, b].some((number) => group.averaged.includes(number))) return ""; // the first view has the mean of all seeds there
-  const step = differenceTo(board, second, first);
-  if (!step || step.low === null) return "";
-  const only = board.by === "question" ? ", on the questions of one conversation" : "";
-  return `; 95 % interval [${signed(step.low)}, ${signed(step.high)}]${only}: ${step.verdict}, as the first view has it`;
+  if (first < 0 || second < 0 || board.questions !== questions || [a, b].some((number) => group.averaged.includes(number))) return "";
+  const turned = second === board.against;
+  const test = turned ? board.tests[first] : first === board.against ? board.tests[second] : null;
+  if (!test || test.low === null) return "";
+  const [low, high] = turned ? [-test.high, -test.low] : [test.low, test.high];
+  const verdict = turned ? ({ above: "below", below: "above" }[test.verdict] ?? test.verdict) : test.verdict;
+  return `; 95 % interval [${signed(low)}, ${signed(high)}]${board.by === "question" ? " over the questions of one conversation" : ""}, ${verdict}`;
+}
+
+function differentSettings(group, a, b) {
+  const [one, two] = [a, b].map((number) => group.members.indexOf(number));
+  const found = group.settings.filter(([, values]) => one >= 0 && two >= 0 && values[one] !== values[two] && values[one] !== null && values[two] !== null);
+  return found.length ? el("p", { class: "small" }, "Settings that differ: ", found.map(([name, values]) => [el("code", {}, `${name} ${values[one]} → ${values[two]}`), " "])) : null;
 }
 
 function writingNote(group, a, b) {
-  const found = group.writing[`${a}-${b}`] ?? group.writing[`${b}-${a}`] ?? {};
   const swapped = group.writing[`${a}-${b}`] === undefined;
-  const order = swapped ? ` (first: ${textName(group, b)})` : ` (first: ${textName(group, a)})`;
-  const lines = Object.entries(found);
-  return el(
-    "div",
-    { class: "small", id: "writing" },
-    lines.length
-      ? [el("p", {}, `First call of writing that differs${order}:`), el("ul", {}, lines.map(([conversation, text]) => el("li", {}, el("code", {}, conversation), ` ${text}`)))]
-      : el("p", { class: "faint" }, "No call of writing differs between the two."),
-  );
+  const lines = Object.entries(group.writing[swapped ? `${b}-${a}` : `${a}-${b}`] ?? {});
+  return lines.length
+    ? el("details", { class: "small", id: "writing" }, el("summary", {}, `First call of writing that differs (first: ${group.textLabels[swapped ? b : a]})`), el("ul", {}, lines.map(([conversation, text]) => el("li", {}, el("code", {}, conversation), ` ${text}`))))
+    : el("p", { class: "small faint", id: "writing" }, "No call of writing differs between the two.");
 }
 
 function changeList(title, entries, a, b) {
-  return el(
-    "section",
-    {},
-    el("h3", {}, `${title} (${entries.length})`),
-    el(
-      "ul",
-      { class: "changes" },
-      entries.map(({ question, change }) =>
-        el(
-          "li",
-          {},
-          el("a", { href: address("questions", { dataset: question.dataset, show: "all", q: question.id, a: DATA.runs[a].id, b: DATA.runs[b].id }) }, signed(100 * change)),
-          " ",
-          said(question.question || question.id),
-        ),
-      ),
-    ),
-  );
-}
-
-/** The first call about a question in which two answers differ. */
-function firstCall(one, other) {
-  const most = Math.max(one.calls.length, other.calls.length);
-  for (let index = 0; index < most; index += 1) {
-    const [mine, yours] = [one.calls[index], other.calls[index]];
-    if (!mine || !yours) return `call ${index + 1}: only one run made it (${(mine ?? yours)[0]} ${(mine ?? yours)[1]})`;
-    if (mine[1] !== yours[1]) return `call ${index + 1}: ${mine[0]} ${mine[1]} against ${yours[0]} ${yours[1]}`;
-    if (mine[7] !== yours[7]) return `call ${index + 1}: ${mine[0]} ${mine[1]} has another request`;
-  }
-  return "";
+  const group = valueOf(groupSetting((one) => one.texts));
+  const entry = ({ question, before, after }) =>
+    el("li", {}, el("a", { href: address("questions", { group, q: question.id, a, b }) }, said(question.question || question.id)), el("span", { class: "small faint" }, ` ${before.toFixed(2)} → ${after.toFixed(2)}`));
+  return el("section", {}, el("h3", {}, `${title} (${entries.length})`), el("ul", { class: "changes" }, entries.map(entry)));
 }

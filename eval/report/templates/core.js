@@ -1,33 +1,47 @@
 // Everything shown is a text node or an attribute set by name: what models wrote is never read as HTML.
-const DATA = JSON.parse(document.getElementById("data").textContent);
+const FIRST = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Make an element; `props`: attributes, `on` (listeners), `style` (properties); children: nodes or text. */
-function el(name, props = {}, ...children) {
-  return fill(document.createElement(name), props, children);
-}
-
-function svg(name, props = {}, ...children) {
-  return fill(document.createElementNS(SVG, name), props, children);
-}
+const el = (name, props = {}, ...children) => fill(document.createElement(name), props, children);
+const svg = (name, props = {}, ...children) => fill(document.createElementNS(SVG, name), props, children);
 
 function fill(node, props, children) {
   for (const [key, value] of Object.entries(props)) {
     if (value === null || value === undefined || value === false) continue;
     if (key === "on") for (const [event, listener] of Object.entries(value)) node.addEventListener(event, listener);
-    else if (key === "style")
-      for (const [property, text] of Object.entries(value)) node.style.setProperty(property, text);
+    else if (key === "style") for (const [name, text] of Object.entries(value)) node.style.setProperty(name, text);
     else node.setAttribute(key, value === true ? "" : value);
   }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== "" && child !== false));
   return node;
 }
 
 const unique = (values) => [...new Set(values)];
+const mean = (values) => (values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null);
+const words = (name) => name.replaceAll("_", " ");
+const plural = (count, word, many = `${word}s`) => `${count.toLocaleString("en")} ${count === 1 ? word : many}`;
 const fixed = (value, digits = 1) => (value === null || value === undefined ? "–" : value.toFixed(digits).replace(/^-(0(\.0+)?)$/, "$1"));
-const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+const signed = (value) => (value >= 0 ? `+${fixed(value)}` : `−${fixed(-value)}`);
+const said = (text) => el("span", { class: "said", dir: "auto" }, text);
+const note = (text) => el("p", { class: "note" }, text);
+const chip = (text, kind = "") => el("span", { class: `chip ${kind}` }, text);
+const folded = (title, name, ...children) => el("details", { "data-part": name }, el("summary", {}, title), children);
+const list = (texts, kind = "small faint") => (texts.length ? el("ul", { class: kind }, texts.map((text) => el("li", {}, text))) : null);
 
-/** The address holds the view and its settings: #/questions?dataset=... ; back and reload keep them. */
+/** A part of the data, decoded when it is first asked for. */
+const PARTS = new Map();
+function part(name) {
+  if (!PARTS.has(name)) PARTS.set(name, decode(document.getElementById(`part-${name}`).textContent));
+  return PARTS.get(name);
+}
+
+async function decode(packed) {
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
+/** The address holds the view and its settings: #/questions?group=0 ; back and reload keep them. */
 const VIEWS = [];
 let params = new URLSearchParams();
 
@@ -36,8 +50,8 @@ function route() {
   return [VIEWS.find((view) => view.id === path) ?? VIEWS[0], new URLSearchParams(query)];
 }
 
-function address(view, settings) {
-  const query = new URLSearchParams(Object.entries(settings).filter(([, value]) => value !== "" && value !== null));
+function address(view, settings = {}) {
+  const query = new URLSearchParams(Object.entries(settings).filter(([, value]) => value !== "" && value !== null && value !== undefined));
   return `#/${view}${query.size ? `?${query}` : ""}`;
 }
 
@@ -47,8 +61,7 @@ function change(settings) {
     if (value === "" || value === null) params.delete(key);
     else params.set(key, value);
   }
-  const [view] = route();
-  history.replaceState(null, "", address(view.id, Object.fromEntries(params)));
+  history.replaceState(null, "", address(route()[0].id, Object.fromEntries(params)));
 }
 
 /** A setting of a view: its key in the address, its label, what there is to choose, and what holds without a choice. */
@@ -60,125 +73,38 @@ function valueOf({ key, options, fallback }) {
   return options.some((one) => one.value === value) ? value : fallback;
 }
 
-/** The menu of a setting. */
-function menu(one, draw) {
-  const { key, label, options } = one,
-    value = valueOf(one);
-  const made = (entry) => el("option", { value: entry.value, selected: entry.value === value }, entry.text);
+/** The menu of a setting; nothing where there is nothing to choose. A choice clears the settings that hang on it. */
+function menu(one, clears = {}) {
+  const { key, label, options } = one;
+  if (options.length < 2) return null;
+  const made = (entry) => el("option", { value: entry.value, selected: entry.value === valueOf(one) }, entry.text);
   const children = unique(options.map((entry) => entry.group)).map((group) => {
     const own = options.filter((entry) => entry.group === group).map(made);
     return group ? el("optgroup", { label: group }, own) : own;
   });
   const listener = (event) => {
-    change({ [key]: event.target.value });
-    draw();
+    change({ ...clears, [key]: event.target.value });
+    render();
   };
   return el("label", {}, label, el("select", { id: `filter-${key}`, on: { change: listener } }, children));
 }
 
-function check(label, key, value, onChange) {
-  const listener = (event) => {
-    change({ [key]: event.target.checked ? "1" : "0" });
-    onChange();
-  };
-  return el(
-    "label",
-    { class: "check" },
-    el("input", { type: "checkbox", id: `filter-${key}`, checked: value, on: { change: listener } }),
-    label,
-  );
-}
+/** Groups of runs that can be compared, named by data, model and prompts. */
+const groupTitle = ({ data, model, prompts, timed }) => [data, model || "retrieval only", prompts, timed && "timed one by one"].filter(Boolean).join(" · ");
+const groupExtent = ({ questions, conversations, turns }) => `${plural(questions, "question")} about ${plural(conversations, "conversation")}${turns ? ` (${plural(turns, "turn")})` : ""}`;
+const groupOptions = (fits = () => true) =>
+  FIRST.groups.map((one, index) => [one, String(index)]).filter(([one]) => fits(one)).map(([one, index]) =>
+    option(index, `${groupTitle(one)} · ${groupExtent(one)}`, one.model ? "answers" : "retrieval only"));
+const groupSetting = (fits) => setting("group", "Runs compared", groupOptions(fits));
 
-/**
- * A table in a region that the keyboard can scroll; one of class `stack` is a list of its rows on a narrow screen, one of
- * class `wide` on paper.
- */
-function table(caption, head, body, className = "") {
-  const made = el("table", { class: className }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body));
-  if (className === "stack" || made.classList.contains("wide")) labelCells(made);
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
-}
+const metricOf = (name) => FIRST.metrics.find((one) => one.name === name);
+const heading = (name) => metricOf(name)?.heading ?? words(name);
+const metricOption = (name) => option(name, heading(name), metricOf(name)?.group ?? "");
+const filters = (...children) => el("div", { class: "filters" }, children);
 
-/** Lets every cell know the heading of its column, which a list shows next to it. */
-function labelCells(made) {
-  const names = [...made.tHead.rows[0].cells].map((one) => one.textContent);
-  for (const row of made.tBodies[0].rows)
-    if (row.cells.length === names.length) [...row.cells].forEach((one, index) => (one.dataset.label = names[index]));
-}
-
-const head = (text, number = false, more = "") =>
-  el("th", { scope: "col", class: `${number ? "number" : ""} ${more}` }, text);
-const cell = (text, number = false, more = "") => el("td", { class: `${number ? "number" : ""} ${more}` }, text);
-
-function facts(pairs) {
-  return el(
-    "dl",
-    { class: "facts" },
-    pairs
-      .filter(([, value]) => value !== "" && value !== null && value !== undefined)
-      .map(([term, value]) => [el("dt", {}, term), el("dd", {}, value)]),
-  );
-}
-
-/** The menu's entry of a metric: its source, its unit, and whether lower is better. */
-const metricOf = (name) => DATA.metrics.find((one) => one.name === name);
-
-/** Whether a category of a data set holds the questions without an answer; LoCoMo's is 5. */
-const isAdversarial = (dataset, category) => (DATA.adversarial[dataset] ?? []).includes(String(category));
-
-const words = (name) => name.replaceAll("_", " ");
-
-/** Settings that several views share. */
-const datasets = unique(DATA.runs.map((run) => run.dataset));
-const fullest = [...datasets].sort((one, two) => answering(two) - answering(one))[0];
-const DATASET = setting(
-  "dataset",
-  "Data set",
-  [...datasets.map((name) => option(name)), option("all", "all data sets")],
-  fullest ?? "all",
-);
-const BACKBONE = setting("backbone", "Backbone", [
-  option("all", "all backbones"),
-  ...unique(DATA.runs.map((run) => run.backbone)).map((name) => option(name)),
-]);
-const METRIC = setting(
-  "metric",
-  "Metric",
-  DATA.metrics.map((metric) => option(metric.name, words(metric.name), metric.group)),
-);
-const FIVE = setting("five", "Category 5", [
-  option("exclude", "left out"),
-  option("paper_trap", "trap: the false answer is right"),
-  option("abstain", "declining is right"),
-]);
-const WEIGHTS = setting("weights", "Mean", [
-  option("question_mean", "all questions alike (micro)"),
-  option("category_mean", "all categories alike (macro)"),
-]);
-
-/** The categories of some data sets, to choose one or all. */
-function categoryOf(names) {
-  const found = Object.entries(Object.assign({}, ...names.map((name) => DATA.categories[name])));
-  return setting("category", "Category", [
-    option("", "all"),
-    ...found.map(([number, name]) => option(number, `${number} ${name}`)),
-  ]);
-}
-
-function answering(dataset) {
-  return DATA.runs.filter((run) => run.dataset === dataset && run.backbone !== "none").length;
-}
-
-/** What tells runs apart: their system, with the backbone and the run's hash where that is not enough. */
-function labels(numbers) {
-  const told = (texts, more) =>
-    texts.map((text, index) =>
-      texts.filter((other) => other === text).length > 1 ? `${text}, ${more(DATA.runs[numbers[index]])}` : text,
-    );
-  const systems = numbers.map((number) => DATA.runs[number].system);
-  const named = told(
-    told(systems, (run) => run.without || run.backbone),
-    (run) => run.id.split("-").pop(),
-  );
-  return new Map(numbers.map((number, index) => [number, named[index]]));
+/** Offer a text as a file. */
+function save(name, type, text) {
+  const link = el("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

@@ -1,26 +1,28 @@
 // Views, navigation and theme.
 VIEWS.push(
-  { id: "answer", text: "Answer", make: answerView },
-  { id: "compare", text: "Two runs", make: compareView },
-  { id: "leaderboard", text: "All scores", make: leaderboardView },
-  { id: "plots", text: "Plots", make: plotsView },
-  { id: "definitions", text: "Definitions", make: definitionsView },
-  { id: "systems", text: "Systems", make: systemsView },
-  { id: "tables", text: "Tables", make: tablesView },
-  { id: "published", text: "Published answers", make: auditView },
+  { id: "results", text: "Results", make: resultsView },
   { id: "questions", text: "Questions", make: questionsView },
+  { id: "compare", text: "Two runs", make: compareView },
+  { id: "tables", text: "Tables", make: tablesView },
   { id: "runs", text: "Runs", make: runsView },
 );
 
 // Before the first run has ended there is nothing but its progress.
-if (!DATA.runs.length) VIEWS.length = 1;
+if (!FIRST.runs) VIEWS.length = 1;
 
 const content = document.getElementById("content");
+let latest = 0;
 
-function render() {
+/** Draw the view of the address; a field that has the focus keeps it. */
+async function render() {
   const [view, settings] = route();
   params = settings;
-  content.replaceChildren(...view.make());
+  const own = (latest += 1);
+  const made = await view.make();
+  if (own !== latest) return;
+  const focused = document.activeElement?.id;
+  content.replaceChildren(...made.flat(Infinity).filter(Boolean));
+  if (focused && content.querySelector(`[id="${focused}"]`)) document.getElementById(focused).focus({ preventScroll: true });
   for (const link of document.querySelectorAll("#views a")) {
     if (link.dataset.view === view.id) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -28,9 +30,8 @@ function render() {
   document.title = `${view.text} - memsys report`;
 }
 
-document
-  .getElementById("views")
-  .append(...VIEWS.map((view) => el("a", { href: address(view.id, {}), "data-view": view.id }, view.text)));
+const views = document.getElementById("views");
+views.append(...VIEWS.map((view) => el("a", { href: address(view.id), "data-view": view.id }, view.text)));
 document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault();
   content.focus();
@@ -42,8 +43,11 @@ document.addEventListener("keydown", (event) => {
     search.focus();
   }
 });
-window.addEventListener("hashchange", () => {
-  render();
+document.addEventListener("click", (event) => {
+  for (const node of document.querySelectorAll("details.menu[open]")) if (!node.contains(event.target)) node.open = false;
+});
+window.addEventListener("hashchange", async () => {
+  await render();
   window.scrollTo(0, 0);
 });
 
@@ -60,11 +64,10 @@ document.getElementById("theme").addEventListener("click", () => {
 });
 prefersDark.addEventListener("change", paint);
 paint();
-render();
+document.addEventListener("DOMContentLoaded", render); // the packed parts stand behind this script
 
 // Print opens what is folded, so that nothing is missing on paper; a page that is being rebuilt loads itself again.
 window.addEventListener("beforeprint", () => {
-  for (const node of document.querySelectorAll("main details")) node.open = true;
+  for (const node of document.querySelectorAll("main details:not(.menu)")) node.open = true;
 });
-const REFRESH = document.documentElement.dataset.refresh;
-if (REFRESH) setTimeout(() => location.reload(), 1000 * Number(REFRESH));
+if (FIRST.refresh) setTimeout(() => location.reload(), 1000 * FIRST.refresh);

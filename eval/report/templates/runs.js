@@ -1,30 +1,26 @@
-// Where every number comes from.
-function runsView() {
-  const wanted = params.get("run");
-  const cards = DATA.runs.map((run) => runCard(run, run.id === wanted));
-  setTimeout(
-    () => document.querySelector("section.card[data-wanted]")?.scrollIntoView({ block: "start", behavior: "instant" }),
-    0,
-  );
+// Where every number comes from: one run in full, and the list of all.
+async function runsView() {
+  const runs = await part("runs");
+  const wanted = params.get("run") ?? "";
+  const run = runs.find((one, index) => String(index) === wanted || one.id === wanted);
+  const columns = [
+    { id: "system", title: "system", value: (one) => one.system, show: (one) => el("a", { href: address("runs", { run: one.id }) }, one.system) },
+    { id: "data", title: "data", value: (one) => one.dataset },
+    { id: "model", title: "model", value: (one) => one.without || one.modelName },
+    { id: "questions", title: "questions", number: true, value: (one) => one.questions, show: (one) => one.questions.toLocaleString("en") },
+    { id: "seed", title: "seed", number: true, hidden: true, value: (one) => one.seed },
+    { id: "finished", title: "finished", value: (one) => (one.finished ?? "").slice(0, 10) },
+    { id: "run", title: "run", hidden: true, value: (one) => one.id },
+  ];
   return [
     el("h2", {}, "Runs"),
-    DATA.skipped.length
-      ? el(
-          "details",
-          {},
-          el("summary", {}, `${plural(DATA.skipped.length, "run")} left out`),
-          el(
-            "ul",
-            { class: "small" },
-            DATA.skipped.map((text) => el("li", {}, text)),
-          ),
-        )
-      : null,
-    ...cards,
-  ].filter(Boolean);
+    run ? runCard(run) : null,
+    dataTable("Runs", columns, runs, { key: "runs-" }),
+    FIRST.skipped.length ? el("details", {}, el("summary", {}, `${plural(FIRST.skipped.length, "run")} left out`), list(FIRST.skipped, "small")) : null,
+  ];
 }
 
-function runCard(run, wanted) {
+function runCard(run) {
   const costs = {
     context: "tokens of context per question",
     calls: "calls per question",
@@ -36,55 +32,33 @@ function runCard(run, wanted) {
     dollars: `dollars per question by list prices of ${run.prices}`,
   };
   const code = (text) => el("code", {}, String(text ?? "unknown"));
-  const list = (pairs) =>
-    pairs.length
-      ? pairs.map(([key, value]) =>
-          el("div", {}, el("code", {}, `${key} = ${typeof value === "string" ? value : JSON.stringify(value)}`)),
-        )
-      : null;
+  const settings = (pairs) => (pairs.length ? pairs.map(([key, value]) => el("div", {}, code(`${key} = ${typeof value === "string" ? value : JSON.stringify(value)}`))) : null);
+  const facts = [
+    ["run", code(run.id)],
+    ["preset", run.preset === run.dataset ? null : run.preset],
+    ["covers", `${plural(run.questions, "question")} of ${plural(run.conversations, "conversation")}`],
+    ["without an answer", run.unanswered],
+    ["commit", [code(run.commit), run.dirty ? " with uncommitted changes" : ""]],
+    ["data sha256", code(run.dataSha256)],
+    ["reader", run.reader],
+    ["seed", String(run.seed)],
+    ["finished", run.finished],
+    ["hardware", run.hardware],
+    ["not as preset", settings(run.changed)],
+    ["cost", Object.entries(run.costs).map(([key, value]) => el("div", {}, `${value.toLocaleString("en")} ${costs[key]}`))],
+    ["judges agree", run.agreements.length ? run.agreements.map(agreementLine) : null],
+    ["model", folded(run.model.length ? run.backbone : "unknown", "model", settings(run.model))],
+  ].filter(([, value]) => value !== "" && value !== null && value !== undefined);
   return el(
     "section",
-    { class: "card", id: null, "data-wanted": wanted, "aria-label": run.id, style: { "scroll-margin-top": "4rem" } },
-    el(
-      "h4",
-      {},
-      run.system,
-      " ",
-      el("span", { class: "faint" }, `on ${run.dataset}${run.without ? `, ${run.without}` : ` with ${run.backbone}`}`),
-    ),
-    facts([
-      ["run", code(run.id)],
-      ["preset", run.preset === run.dataset ? null : run.preset],
-      ["covers", `${plural(run.questions, "question")} of ${plural(run.conversations, "conversation")}`],
-      ["without an answer", run.unanswered],
-      ["commit", [code(run.commit), run.dirty ? " with uncommitted changes" : ""]],
-      ["data sha256", code(run.dataSha256)],
-      ["model", list(run.model)],
-      ["reader", run.reader],
-      ["seed", String(run.seed)],
-      ["finished", run.finished],
-      ["hardware", run.hardware],
-      ["not as preset", list(run.changed)],
-      [
-        "cost",
-        Object.entries(run.costs)
-          .map(([key, value]) => `${value.toLocaleString("en")} ${costs[key]}`)
-          .join("; "),
-      ],
-      ["judges agree", run.agreements.length ? run.agreements.map(agreementLine) : null],
-      [
-        "questions",
-        run.hasTexts
-          ? el("a", { href: address("questions", { dataset: run.dataset, order: "worst" }) }, "lowest scores first")
-          : "only the scores of this run are here, no texts",
-      ],
-    ]),
+    { class: "card", "data-wanted": true, "aria-label": run.id },
+    el("h3", {}, run.system, el("span", { class: "faint" }, ` on ${run.dataset}${run.without ? `, ${run.without}` : ` with ${run.modelName}`}`)),
+    el("dl", { class: "facts" }, facts.map(([term, value]) => [el("dt", {}, term), el("dd", {}, value)])),
+    run.hasTexts ? null : el("p", { class: "small faint" }, "Only the scores of this run are here, no texts."),
   );
 }
 
 function agreementLine([one, two, answers, agree, kappa]) {
   const share = agree === null ? "" : `, ${(100 * agree).toFixed(1)} % alike`;
-  const beyondChance = `Cohen's kappa ${kappa === null ? "undefined" : kappa.toFixed(2)}`;
-  const text = `: ${plural(answers, "answer")}${share}, ${beyondChance}`;
-  return el("div", {}, el("code", {}, one), " and ", el("code", {}, two), text);
+  return el("div", {}, el("code", {}, one), " and ", el("code", {}, two), `: ${plural(answers, "answer")}${share}, Cohen's kappa ${kappa === null ? "undefined" : kappa.toFixed(2)}`);
 }

@@ -1,113 +1,43 @@
-// The papers' tables: printed, measured, difference; a measured value leads to its run.
-function tablesView() {
-  const body = el("div");
-  const draw = () => body.replaceChildren(...paperTable(draw));
-  draw();
-  return [el("h2", {}, "The papers' tables"), body];
-}
-
-function paperTable(draw) {
-  const choice = setting(
-    "table",
-    "Table",
-    DATA.tables.map((one) => option(one.id, one.title)),
-  );
-  const found = DATA.tables.find((one) => one.id === valueOf(choice));
-  const anything = found.blocks.some((block) => block.rows.some((row) => row.measured));
-  const only = anything && params.get("measured") !== "0";
-  const blocks = found.blocks
-    .map((block) => ({ ...block, rows: block.rows.filter((row) => row.measured || !only) }))
-    .filter((block) => block.rows.length);
-  const heads = [head("system"), head(""), ...found.columns.map((name) => head(name, true))];
-  const rows = blocks.flatMap((block) => [
-    el("tr", { class: "group" }, el("th", { colspan: String(heads.length), scope: "colgroup" }, block.label)),
-    ...block.rows
-      .flatMap((row) =>
-        row.lines.flatMap((line, index) => [tableLine(row, line, index), remarkLine(line, heads.length)]),
-      )
-      .filter(Boolean),
-  ]);
+// The tables behind the first view: printed and measured, other definitions, costs, memories, published answers.
+async function tablesView() {
+  const choice = setting("table", "Table", FIRST.tables.map((one, index) => option(String(index), one.title, one.kind)));
+  if (!choice.options.length) return [el("h2", {}, "Tables"), note("No run here has anything to show.")];
+  const page = await part(`table-${valueOf(choice)}`);
+  const clears = Object.fromEntries([...params.keys()].filter((key) => key !== "table").map((key) => [key, ""]));
   return [
-    el(
-      "div",
-      { class: "filters" },
-      menu(choice, draw),
-      anything ? check("measured systems only", "measured", only, draw) : null,
-    ),
-    anything ? null : el("p", { class: "note" }, "Nothing of this table was measured; the printed numbers stand."),
-    found.remarks.map((text) => el("p", { class: "note" }, text)),
-    table(found.title, heads, rows, "paper"),
-    el(
-      "ul",
-      { class: "small faint" },
-      found.legend.map((text) => el("li", {}, text)),
-    ),
-    found.faults.length
-      ? el(
-          "details",
-          {},
-          el("summary", {}, `${plural(found.faults.length, "known fault")} of the printed numbers`),
-          el(
-            "ul",
-            { class: "small" },
-            found.faults.map((text) => el("li", {}, text)),
-          ),
-        )
-      : null,
-    found.pairs ? pairedTests(found.pairs) : null,
-  ]
-    .flat()
-    .filter(Boolean);
-}
-
-function pairedTests(pairs) {
-  return [
-    el("h3", {}, "Paired tests"),
-    table(
-      "Paired tests",
-      pairs.headings.map((name, index) => head(name, index > 3)),
-      pairs.rows.map((row) =>
-        el(
-          "tr",
-          {},
-          row.map((text, index) => cell(text, index > 3)),
-        ),
-      ),
-    ),
-    el(
-      "ul",
-      { class: "small faint" },
-      pairs.legend.map((text) => el("li", {}, text)),
-    ),
+    el("h2", {}, FIRST.tables[Number(valueOf(choice))].kind),
+    filters(menu(choice, clears)),
+    page.note ? note(page.note) : null,
+    ...page.tables.flatMap((table, index) => [el("h3", {}, table.title), textTable(table, `t${index}-`), list(table.notes)]),
+    page.tables.length ? el("details", { class: "small faint" }, el("summary", {}, "How to read this"), list(page.legend)) : list(page.legend, "findings"),
   ];
 }
 
-const VERDICTS = { reproduced: "good", higher: "bad", lower: "bad" };
+const VERDICTS = { reproduced: "good", "not reproduced": "bad", higher: "bad", lower: "bad" };
+const textOf = (cell) => (Array.isArray(cell) ? cell[0] : (cell ?? ""));
+const numberIn = (text) => (/^[-−+]?[\d,]*\.?\d+/.test(text) ? parseFloat(text.replaceAll(",", "").replace("−", "-")) : text);
 
-function tableLine(row, line, index) {
-  const cells = line.cells.map((text, column) => {
-    const behind = line.kind === "measured" ? row.behind[column] : null;
-    if (!behind)
-      return el(
-        "td",
-        { class: `number ${line.marks[column] ?? ""} ${line.kind === "verdict" ? (VERDICTS[text] ?? "faint") : ""}` },
-        text,
-      );
-    const title = [`${behind.metric}, ${plural(behind.questions, "question")}`, ...behind.caveats].join("; ");
-    return el("td", { class: "number" }, el("a", { href: address("runs", { run: behind.runs[0] }), title }, text));
+/** A table of texts; a text over the whole width is a heading of the rows below it, or a remark on the row above. */
+function textTable({ title, headings, left, rows }, key) {
+  const whole = rows.filter(Array.isArray).length < rows.length;
+  const columns = headings.map((name, index) => ({
+    id: String(index), title: name, number: index >= left,
+    value: (row) => (index >= left ? numberIn(textOf(row.cells[index])) : textOf(row.cells[index])),
+    show: (row) => textCell(row.cells[index]),
+  }));
+  if (!whole) return dataTable(title, columns, rows.map((cells) => ({ cells, kind: cells[1] })), { key, kind: "scrolled" });
+  let band = "";
+  const shown = rows.flatMap((cells, index) => {
+    if (Array.isArray(cells)) return [{ cells, kind: cells[1], band }];
+    const before = rows[index - 1];
+    if (Array.isArray(before) && Array.isArray(rows[index + 1]) && rows[index + 1][0] === "") return [{ cells: ["", "", cells], kind: "remark", band }];
+    band = cells;
+    return [];
   });
-  return el(
-    "tr",
-    { class: `${line.kind}${index === 0 ? " rowstart" : ""}` },
-    el("th", { scope: "row" }, index === 0 ? row.label : ""),
-    el("td", { class: "kind small faint" }, line.kind),
-    cells,
-  );
+  return dataTable(title, columns, shown, { key, kind: "scrolled" });
 }
 
-/** What a line was measured on, over the whole width: it is longer than any column. */
-function remarkLine(line, width) {
-  return line.remark
-    ? el("tr", { class: "remark" }, el("td", { colspan: String(width) }, el("div", {}, line.remark)))
-    : null;
+function textCell(cell) {
+  if (Array.isArray(cell)) return el("a", { href: address("runs", { run: cell[1] }) }, cell[0]);
+  return VERDICTS[cell] ? el("span", { class: VERDICTS[cell] }, cell) : (cell ?? "");
 }

@@ -62,17 +62,16 @@ def group_repeats(runs: Sequence[StoredRun]) -> list[Repeats]:
     Two runs with the same seed are two systems: something else must differ.
     """
     groups: list[list[StoredRun]] = []
+    alike: dict[tuple[object, ...], list[list[StoredRun]]] = {}
     for run in runs:
-        home = next((group for group in groups if _repeats(group, run)), None)
+        same = alike.setdefault(_key(run), [])
+        home = next((group for group in same if seed_of(run) not in map(seed_of, group)), None)
         if home is None:
-            groups.append([run])
-        else:
-            home.append(run)
+            home = []
+            same.append(home)
+            groups.append(home)
+        home.append(run)
     return [_together(sorted(group, key=seed_of)) for group in groups]
-
-
-def _repeats(group: Sequence[StoredRun], run: StoredRun) -> bool:
-    return _key(group[0]) == _key(run) and seed_of(run) not in map(seed_of, group)
 
 
 def _key(run: StoredRun) -> tuple[object, ...]:

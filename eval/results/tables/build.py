@@ -70,9 +70,15 @@ class TableBuilder:
     """Builds the tables of one paper."""
 
     def __init__(
-        self, paper: PaperSpec, protocol: Protocol, printed: Sequence[PrintedNumber], candidates: Candidates
+        self,
+        paper: PaperSpec,
+        protocol: Protocol,
+        printed: Sequence[PrintedNumber],
+        candidates: Candidates,
+        *,
+        printed_alone: bool = False,
     ) -> None:
-        self._paper, self._protocol = paper, protocol
+        self._paper, self._protocol, self._printed_alone = paper, protocol, printed_alone
         self._printed, self._candidates = printed, candidates
 
     def build(self, number: int) -> PaperTable:
@@ -94,7 +100,7 @@ class TableBuilder:
 
     def _further_places(self, grid: _Grid) -> list[_BlockPlace]:
         """Return the blocks of backbones that the paper's table does not have, in the order of the spec."""
-        if not grid.spec.measured:
+        if not grid.spec.measured or self._printed_alone:
             return []
         if not grid.spec.further:
             return [_BlockPlace(NO_BACKBONE, dataset) for dataset in _unique(place.dataset for place in grid.places)]
@@ -105,7 +111,7 @@ class TableBuilder:
 
     def _block(self, place: _BlockPlace, grid: _Grid) -> TableBlock:
         rows = [self._printed_row(label, place, grid) for label in grid.labels(place)]
-        if grid.spec.measured:
+        if grid.spec.measured and not self._printed_alone:
             rows += [self._further_row(key, place, grid) for key in self._further_keys(place, grid)]
         shown = tuple(row for row in rows if row.printed or row.measured)
         return TableBlock(self._block_label(place, grid), place.backbone, place.dataset, place in grid.places, shown)

@@ -13,7 +13,7 @@ from eval.scoring.protocols import load_protocol
 
 
 def build_tables(
-    paper: str, runs: Sequence[StoredRun], numbers: Sequence[int] | None = None
+    paper: str, runs: Sequence[StoredRun], numbers: Sequence[int] | None = None, *, printed_alone: bool = False
 ) -> tuple[list[PaperTable], dict[str, str]]:
     """Build tables of a paper.
 
@@ -21,13 +21,14 @@ def build_tables(
         paper: name in ``eval/results/tables/specs``.
         runs: complete runs.
         numbers: of the tables; ``None`` for all.
+        printed_alone: leave out the rows of systems and backbones that the paper does not print.
 
     Returns:
         The tables, and why runs are in none of them, by run id.
     """
     spec = load_spec(paper)
     candidates, unused = group_runs(runs, spec)
-    builder = TableBuilder(spec, load_protocol(spec.protocol), load_printed(paper), candidates)
+    builder = TableBuilder(spec, load_protocol(spec.protocol), load_printed(paper), candidates, printed_alone=printed_alone)
     tables = []
     for number in numbers or spec.tables:
         with stage(f"{paper}: table {number}"):

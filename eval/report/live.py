@@ -1,0 +1,100 @@
+"""Runs that have not ended, from their files alone: how far they are, and the newest answers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.loaders.question_types import ADVERSARIAL
+from eval.metrics.registry import find_metric, scale_of
+from eval.report.config import PageConfig
+from eval.runs.load import read_record
+from eval.runs.exports import is_exported_run
+from eval.runs.files import rows_done
+from eval.runs.records import AnswerRecord, ReferenceRecord
+from eval.runs.load import load_answers, load_references
+from eval.scoring.answers import answer_scores
+
+
+@dataclass(frozen=True, slots=True)
+class LiveAnswer:
+    """One answer of a run on its way: question, gold answers, and the score in percent where there is a gold answer."""
+
+    question: str
+    gold: str
+    answer: str
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A run on its way, or one that was stopped.
+
+    Attributes:
+        system: name of its memory.
+        backbone: name of its backbone.
+        status: as its record says.
+        asked: questions it has to answer; 0 before they are known.
+        answered: questions that it has answered.
+        written: conversations whose memory is written.
+        changed: seconds since the epoch of its last row.
+        folder: its directory.
+    """
+
+    system: str
+    backbone: str
+    status: str
+    asked: int
+    answered: int
+    written: int
+    changed: float
+    folder: Path
+
+
+def unfinished(folders: Iterable[Path]) -> list[Unfinished]:
+    """Return the runs whose record does not say ``complete``, or that have no scores yet."""
+    found = []
+    for folder in folders:
+        record = read_record(folder)
+        if record.get("status") == "complete" and (is_exported_run(folder) or (folder / "scores.jsonl").is_file()):
+            continue
+        config = record.get("config") or {}
+        status = str(record.get("status"))
+        found.append(
+            Unfinished(
+                str((config.get("memory") or {}).get("name", "")),
+                str((config.get("backbone") or {}).get("name", "")),
+                "answered, not scored yet" if status == "complete" else status,
+                _lines(folder / "references.jsonl"),
+                rows_done(folder, str(record.get("mode"))),
+                _lines(folder / "conversations.jsonl"),
+                max((path.stat().st_mtime for path in folder.glob("*.jsonl")), default=0.0),
+                folder,
+            )
+        )
+    return found
+
+
+def answers_so_far(folder: Path, config: PageConfig) -> tuple[float | None, list[LiveAnswer]]:
+    """Return the mean score of the answers that have a gold answer, and the newest answers, the last one first.
+
+    Raises:
+        ScoringError: a file is broken.
+    """
+    if not _lines(folder / "answers.jsonl"):
+        return None, []
+    gold = load_references(folder)
+    found = [_scored(answer, gold[name], config.live_score) for name, answer in load_answers(folder).items()]
+    scores = [one.score for one in found if one.score is not None]
+    return (sum(scores) / len(scores) if scores else None), found[: -config.live - 1 : -1]
+
+
+def _scored(answer: AnswerRecord, reference: ReferenceRecord, metric: str) -> LiveAnswer:
+    known = [] if reference.kind == ADVERSARIAL or not reference.answers else [find_metric(metric)]
+    score = answer_scores(answer, reference, known).get(metric)
+    gold = " | ".join(reference.answers) or "none: the conversation does not tell"
+    return LiveAnswer(answer.question, gold, answer.prediction, None if score is None else scale_of(metric) * score)
+
+
+def _lines(path: Path) -> int:
+    """Whole lines; a line that is being written is not counted."""
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
