@@ -65,7 +65,7 @@ def group_answer(group: RunGroup, board: Board, metrics: Sequence[str], columns:
             found = rows.scored(metric, treatment)
             if found is not None:
                 boards.setdefault(metric, {})[treatment] = _board(found, group, board, metric, treatment)
-    treatment = next((name for own in boards.values() for name in own), ADVERSARIAL_TREATMENTS[0])
+    treatment = ADVERSARIAL_TREATMENTS[0]  # the first of every board
     return {
         "labels": {str(number): board.labels[number] for number in group.members},
         "members": list(group.members),

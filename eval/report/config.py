@@ -35,7 +35,7 @@ class PageConfig:
         columns = (name for group in self.columns.values() for name in group)
         for name in (*self.tested, *self.questions, *columns, self.live_score):
             if name not in METRICS and name not in _SHARES:
-                raise ConfigError(f"report: {name!r} is no score; `memsys score --list` lists them")
+                raise ConfigError(f"report: {name!r} is not a score; `memsys score --list` lists them")
 
 
 def load_config(path: Path = FILE) -> PageConfig:

@@ -29,14 +29,13 @@ from eval.report.runs import (
 from eval.report.scores import metric_list
 from eval.report.slices import Known, distances, slices
 from eval.results.compare.seeds import group_repeats
+from eval.results.frame import Skipped, read_runs
+from eval.results.stored_run import StoredRun, category_names
 from eval.results.tables.judges import judge_faults, judge_texts, without_unmeasured
 from eval.results.tables.run_groups import RunGroup, find_groups
-from eval.results.frame import Skipped
-from eval.results.stored_run import StoredRun
-from eval.results.stored_run import category_names
-from eval.runs.load import read_record
-from eval.results.frame import read_runs
 from eval.runs.folders import find_run_folders, holds_texts, runs_first
+from eval.runs.load import read_record
+from eval.scoring.beam import is_beam_score
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
 
@@ -101,7 +100,7 @@ def page_data(
     runs = collected.runs
     read = _read(collected) if with_questions else {}
     metrics = metric_list(runs, config)
-    groups = _Groups(collected, read, config, [str(metric["name"]) for metric in metrics], cache)
+    groups = _Groups(collected, read, config, [name for name in map(_name, metrics) if not is_beam_score(name)], cache)
     tables = _tables(whole, collected, cache, unmeasured_judges=unmeasured_judges)
     first = {
         "runs": len(runs),
@@ -117,6 +116,10 @@ def page_data(
     for place in range(len(groups.found)):
         parts |= groups.parts(place)
     return PageData(first, parts)
+
+
+def _name(metric: Mapping[str, Json]) -> str:
+    return str(metric["name"])
 
 
 def _live(run: Unfinished, config: PageConfig, *, with_questions: bool) -> Json:

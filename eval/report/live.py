@@ -7,11 +7,10 @@ from pathlib import Path
 from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.registry import find_metric, scale_of
 from eval.report.config import PageConfig
-from eval.runs.load import read_record
 from eval.runs.exports import is_exported_run
 from eval.runs.files import rows_done
+from eval.runs.load import load_answers, load_references, read_record
 from eval.runs.records import AnswerRecord, ReferenceRecord
-from eval.runs.load import load_answers, load_references
 from eval.scoring.answers import answer_scores
 
 

@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from eval.judge.store import StoredVerdicts, load_judged
 from eval.loaders.question_types import ADVERSARIAL
 from eval.report.calls import Ledger, read_ledger
 from eval.report.scores import PAGE_DECIMALS
 from eval.results.stored_run import StoredRun
-from eval.runs.memories import Memories
-from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
 from eval.runs.load import load_answers, load_references, load_retrievals
-from eval.runs.records import ScoreRow
+from eval.runs.memories import Memories
+from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord, ScoreRow
+from eval.scoring.verdicts.store import StoredVerdicts, load_judged
 from memsys.vocabulary import Json
 
 
@@ -77,7 +77,7 @@ class _Conversation:
     """Questions of one conversation in full, and the texts that they name by number."""
 
     texts: Texts = field(default_factory=Texts)
-    questions: dict[str, Json] = field(default_factory=dict)
+    questions: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -89,7 +89,7 @@ class Browser:
     """
 
     scores: Sequence[str]
-    _list: dict[str, Json] = field(default_factory=dict)
+    _list: dict[str, Any] = field(default_factory=dict)
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
 
     def add(self, number: int, run: StoredRun, read: Read) -> None:
@@ -129,9 +129,9 @@ class Browser:
                 "stored": _stored(read.memories, reference, texts),
             }
 
-    def _entry(self, reference: ReferenceRecord, question: str) -> Json:
+    def _entry(self, reference: ReferenceRecord, question: str) -> dict[str, Any]:
         """A line of the list; ``runs``: scores, rank of the evidence, malformed, judges differ, answer."""
-        entry = self._list.setdefault(
+        entry: dict[str, Any] = self._list.setdefault(
             reference.question_id,
             {
                 "id": reference.question_id,
@@ -169,7 +169,7 @@ class Browser:
         return {name: {"texts": one.texts.all, "questions": one.questions} for name, one in self._conversations.items()}
 
 
-def _whole(reference: ReferenceRecord, texts: Texts) -> Json:
+def _whole(reference: ReferenceRecord, texts: Texts) -> dict[str, Any]:
     return {
         "trap": reference.adversarial_answer if reference.kind == ADVERSARIAL else None,
         "evidence": [

@@ -1,7 +1,7 @@
-"""The tables behind the first view, all in one form: what papers printed, definitions, costs, memories, methods, audit.
+"""The tables behind the first view, all in one form: papers, definitions, costs, memories, methods, audit.
 
-A page of tables is ``{kind, title, note, tables, legend}``; a table ``{title, headings, left, rows, notes}``. A row is a
-list of texts, or a text over the whole width; a text may be ``[text, run id]``, which leads to the run.
+A page of tables is ``{kind, title, note, tables, legend}``; a table ``{title, headings, left, rows, notes}``. A row
+is a list of texts, or a text over the whole width; a text may be ``[text, run id]``, which leads to the run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,13 +25,13 @@ from eval.results.compare.roles import NAME as ROLES
 from eval.results.evidence.report import NAME as QUALITY
 from eval.results.evidence.systems import NAME as SYSTEMS
 from eval.results.own_tables import own_pages
+from eval.results.stored_run import StoredRun
 from eval.results.tables.layout import TableLine, lay_out
 from eval.results.tables.methods import NAME as METHODS
 from eval.results.tables.model import PaperTable
 from eval.results.tables.page import captioned
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import spec_names
-from eval.results.stored_run import StoredRun
 from eval.results.tables.text import (
     LEGEND,
     PAIR_HEADINGS,
@@ -48,7 +48,9 @@ from memsys.vocabulary import Json
 
 AUDIT = RESULTS / "audit"
 #: Pages of our own tables that are shown, in this order -> their kind in the menu.
-_OWN = {SYSTEMS: "Costs and evidence", ROLES: "Calls by role", QUALITY: "What memories hold", METHODS: "What methods did"}
+_OWN = {
+    SYSTEMS: "Costs and evidence", ROLES: "Calls by role", QUALITY: "What memories hold", METHODS: "What methods did",
+}  # fmt: skip
 #: Columns of the audit that hold words.
 _WORDS = {
     "system", "backbone", "run", "metric", "nearest", "source", "higher", "lower", "flips_under", "category", "judge",
@@ -100,7 +102,7 @@ def own_tables(runs: Sequence[StoredRun]) -> list[Json]:
 
 def _own(table: Table) -> Json:
     rows = [[text_of(*one) for one in zip(row, table.columns, strict=True)] for row in table.rows]
-    left = sum(column.align == "left" for column in table.columns)
+    left = next((place for place, column in enumerate(table.columns) if column.align != "left"), len(table.columns))
     return _table(table.title, [column.heading for column in table.columns], rows, left, table.notes)
 
 
@@ -114,19 +116,11 @@ def definition_tables(runs: Sequence[StoredRun]) -> list[Json]:
 
 
 def _definitions(lens: Lens) -> Json:
-    tally = _table("All definitions", readings.TALLY_HEADINGS, readings.tally_rows(lens))
-    sections = [
-        _table(
-            name,
-            ["definition", "n", *lens.systems, "order"],
-            [readings.line_cells(line, lines[0]) for line in lines],
-        )
-        for name, lines in lens.sections.items()
-    ]
+    sections = readings.section_tables(lens, lens.systems)
+    tables = [readings.tally_table(lens), *sections] if len(lens.systems) > 1 and lens.tallies else sections
     about = f"{', '.join(filter(None, (lens.dataset, lens.setting)))}: {lens.questions} questions"
-    notes = [readings.heading(lens), readings.summary(lens)]
-    tables = [tally, *sections] if len(lens.systems) > 1 and lens.tallies else sections
-    return _page("Other definitions", about, tables, readings.LEGEND, "; ".join(filter(None, notes)))
+    notes = filter(None, [readings.heading(lens), readings.summary(lens)])
+    return _page("Other definitions", about, list(map(_own, tables)), readings.LEGEND, "; ".join(notes))
 
 
 def audit_tables(folder: Path = AUDIT, *, unmeasured_judges: bool = False) -> list[Json]:

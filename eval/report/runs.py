@@ -7,16 +7,17 @@ from itertools import combinations
 from math import fsum
 from typing import Any
 
+from eval.config.preset_settings import flat, overrides
 from eval.config.presets import CONF
-from eval.judge.agreement import agreement, majority
 from eval.loaders.registry import info_of
 from eval.results.compare.rows import cost_estimates, distinct_names, dollars_per_question, price_dates
 from eval.results.compare.seeds import with_seeds
-from eval.results.tables.places import without_places
-from eval.results.tables.spec import NO_BACKBONE
 from eval.results.stored_run import StoredRun
+from eval.results.tables.spec import NO_BACKBONE
 from eval.results.tables.variants import flat, label_of, overrides
+from eval.runs.machine_paths import without_places
 from eval.scoring.aggregate import mean_of
+from eval.scoring.verdicts.agreement import agreement, majority
 from memsys.vocabulary import Json
 
 #: Characters shown of a setting.
@@ -110,13 +111,13 @@ def _settings(run: StoredRun) -> dict[str, Any]:
     """Settings that a reader can change, by dotted key; those of constants are none."""
     config = {} if run.floor else run.record["config"]
     parts = {part: without_places(config.get(part) or {}) for part in (*_PARTS, "embedder")}
-    own = {key: value for key, value in flat(parts).items() if not key.endswith(("_target_", ".name")) and _short(value)}
+    own = {key: value for key, value in flat(parts).items() if not _is_text(key, value)}
     return {**own, "seed": run.record.get("seed"), "processor": run.processor or None}
 
 
-def _short(value: Json) -> bool:
-    """Whether a value is no text that a model reads."""
-    return not (isinstance(value, str) and " " in value)
+def _is_text(key: str, value: Json) -> bool:
+    """Whether a setting is a name, or a text that a model reads."""
+    return key.endswith(("_target_", ".name")) or (isinstance(value, str) and " " in value)
 
 
 def _shown(value: Json) -> str | None:

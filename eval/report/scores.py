@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from eval.metrics.metric import Metric
 from eval.metrics.registry import METRICS, TOKEN_F1, higher_is_better, listed
 from eval.report.config import PageConfig
-from eval.results.tables.judges import judge_texts, score_texts
 from eval.results.stored_run import StoredRun
+from eval.results.tables.judges import judge_texts, score_texts
 from eval.scoring.beam import meaning, missing_kinds
 from memsys.vocabulary import Json
 

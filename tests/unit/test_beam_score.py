@@ -13,7 +13,7 @@ from eval.judge.gold import gold_by_rubrics, measure_by_rubrics
 from eval.judge.judging import JudgedItem
 from eval.judge.people import KnownAnswer, figures_of, measure_judge
 from eval.report.config import load_config as load_page_config
-from eval.report.scores import metric_list, run_scores
+from eval.report.scores import metric_list
 from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import make_report
 from eval.results.tables.judges import without_unmeasured
@@ -98,10 +98,8 @@ def test_rubrics_and_the_order_are_one_figure(
     assert [column.name for column in report.judges] == ["judge", "BEAM score"]
     assert report.rows[0].estimates["BEAM score"].value == pytest.approx(75.5)
     assert "mean of 10 of BEAM's 10 kinds" in comparison_files(report)["compare.md"]
-    metrics = [metric["name"] for metric in metric_list([run], load_page_config()) if metric["group"] == "judge"]
+    metrics = [metric["name"] for metric in metric_list([run], load_page_config()) if metric["group"] == "judges"]
     assert metrics == [COLUMN, f"{COLUMN}@beam"]
-    cells = run_scores(run, metrics)[f"{COLUMN}@beam"]
-    assert {cells[way][0] for way in cells if "/" in way} == {75.5} and cells["33"][0] == 80.0
     (hidden,), _ = without_unmeasured([run])
     assert not any(name.startswith("judge_") for row in hidden.rows for name in row.metrics)
 

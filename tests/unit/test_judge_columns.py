@@ -1,5 +1,6 @@
 """Judges of several runs: a column each in a comparison, no ranking across settings, and how far two agree."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -97,12 +98,12 @@ def test_a_judge_that_was_not_measured_is_left_out_and_the_reader_is_told_how_to
     show(report)
     assert "left out: lenient on m" in capsys.readouterr().out
     assert "left out: lenient on m" in comparison_files(report)["compare.md"]
-    for view in ("tables", "own_tables", "definitions"):  # these take seconds
+    for view in ("paper_tables", "own_tables", "definition_tables"):  # these take seconds
         monkeypatch.setattr(f"eval.report.data.{view}", lambda found: [])
     collected = Collected(tuple(replace(run, path=tmp_path) for run in runs))
     page = page_data(collected, load_page_config(), with_questions=False)
-    assert [metric["name"] for metric in page["metrics"] if metric["group"] == "judge"] == ["judge_strict_m"]
-    assert "judge_lenient_m" not in page["scores"][0] and len(page["judgesLeftOut"]) == 1
+    assert [one["name"] for one in page.first["metrics"] if one["group"] == "judges"] == ["judge_strict_m"]
+    assert "judge_lenient_m" not in json.dumps(page.parts["group-0"]) and len(page.first["judgesLeftOut"]) == 1
     keep(_people("lenient", 60, 40, 2, 5)[:1], tmp_path / "figures.csv")  # wrong ones on purpose are still to come
     assert len(make_report(runs, CLAG).judges) == 1
     assert len(make_report(runs, CLAG, unmeasured_judges=True).judges) == 2

@@ -87,8 +87,8 @@ def test_the_lens_ranks_it_by_its_direction(tmp_path: Path) -> None:
 
 def test_report_explain_floors_and_tables_know_it(tmp_path: Path) -> None:
     run, protocol = stored(tmp_path, "rag", 3.0), load_protocol("clag")
-    entry = {"name": "extra_words", "group": "answers", "source": "here", "unit": "words", "lower": True}
-    assert entry in metric_list([run], load_page())
+    entry = {"name": "extra_words", "heading": "Extra", "group": "answers", "source": "here", "unit": "words"}
+    assert {**entry, "lower": True} in metric_list([run], load_page())
     assert NEW in floor_metrics()
     assert load_spec("clag").scale("extra_words") == 1.0
     assert mean_value(run.rows, "extra_words", None, protocol) == 3.0

@@ -7,7 +7,10 @@ async function compareView() {
   const [group, overview] = await Promise.all([part(`group-${number}`), part(`questions-${number}`)]);
   const runs = group.texts.map((one) => option(String(one), group.textLabels[one]));
   if (runs.length < 2) return [none[0], filters(menu(choice)), none[1]];
-  const [first, second] = [setting("a", "First run", runs), setting("b", "Second run", runs, runs[1].value)];
+  const board = Object.values(Object.values(group.boards)[0] ?? {})[0];
+  const baseline = runs.find((one) => one.value === String(board?.runs[board.against])) ?? runs[0];
+  const first = setting("a", "First run", runs, baseline.value);
+  const second = setting("b", "Second run", runs, runs.find((one) => one.value !== valueOf(first)).value);
   const score = setting("metric", "Score", overview.scores.map(metricOption));
   const five = setting("five", "Questions without an answer", overview.questions.some((one) => one.unanswerable) ? [option("exclude", "left out"), option("paper_trap", "compared too")] : [option("exclude")]);
   const [a, b] = [first, second].map((one) => Number(valueOf(one)));

@@ -28,7 +28,8 @@ def build_tables(
     """
     spec = load_spec(paper)
     candidates, unused = group_runs(runs, spec)
-    builder = TableBuilder(spec, load_protocol(spec.protocol), load_printed(paper), candidates, printed_alone=printed_alone)
+    protocol, printed = load_protocol(spec.protocol), load_printed(paper)
+    builder = TableBuilder(spec, protocol, printed, candidates, printed_alone=printed_alone)
     tables = []
     for number in numbers or spec.tables:
         with stage(f"{paper}: table {number}"):
