@@ -14,7 +14,7 @@ from eval.results.compare.rows import cost_estimates, distinct_names, dollars_pe
 from eval.results.compare.seeds import with_seeds
 from eval.results.stored_run import StoredRun
 from eval.results.tables.spec import NO_BACKBONE
-from eval.results.tables.variants import flat, label_of, overrides
+from eval.results.tables.variants import label_of
 from eval.runs.machine_paths import without_places
 from eval.scoring.aggregate import mean_of
 from eval.scoring.verdicts.agreement import agreement, majority
