@@ -33,8 +33,7 @@ from eval.results.frame import Skipped, read_runs
 from eval.results.stored_run import StoredRun, category_names
 from eval.results.tables.judges import judge_faults, judge_texts, without_unmeasured
 from eval.results.tables.run_groups import RunGroup, find_groups
-from eval.runs.folders import find_run_folders, holds_texts, runs_first
-from eval.runs.load import read_record
+from eval.runs.folders import find_run_folders, holds_texts
 from eval.scoring.beam import is_beam_score
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
@@ -42,18 +41,16 @@ from memsys.vocabulary import Json
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Runs with their directories, ``None`` where only the summary is here, and where their figures were read."""
+    """Runs that can be shown, those that cannot, and those that have not ended."""
 
     runs: tuple[StoredRun, ...]
-    folders: tuple[Path | None, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[Skipped, ...] = ()
     unfinished: tuple[Unfinished, ...] = ()
-    sources: tuple[Path, ...] = ()
 
     def inputs(self, numbers: Iterable[int] | None = None) -> Json:
-        """What the figures of some runs were computed from."""
+        """Return what the figures of some runs were computed from."""
         chosen = range(len(self.runs)) if numbers is None else numbers
-        return [fingerprint(self.sources[number]) for number in chosen]
+        return [fingerprint(self.runs[number].path) for number in chosen]
 
 
 def collect(roots: Sequence[Path]) -> Collected:
@@ -67,17 +64,7 @@ def collect(roots: Sequence[Path]) -> Collected:
     if not runs and not waiting:
         reasons = "; ".join(f"{one.path}: {one.reason}" for one in skipped) or "no run directory"
         raise RunDirectoryError(f"nothing to report under {', '.join(map(str, roots))}: {reasons}")
-    places: dict[tuple[str, str], Path] = {}
-    for folder in runs_first(find_run_folders(roots)):  # after reading: a run may have begun or ended meanwhile
-        places.setdefault(_identity(read_record(folder)), folder)
-    sources = [places[_identity(run.record)] for run in runs]
-    folders = [folder if holds_texts(folder) else None for folder in sources]
-    return Collected(tuple(runs), tuple(folders), tuple(skipped), tuple(waiting), tuple(sources))
-
-
-def _identity(record: Mapping[str, object]) -> tuple[str, str]:
-    """Tells a run from another of its id; its exported summary is the same run."""
-    return str(record.get("run_id")), str(record.get("started"))
+    return Collected(tuple(runs), tuple(skipped), tuple(waiting))
 
 
 def page_data(
@@ -144,10 +131,10 @@ def _tables(
 
 def _read(collected: Collected) -> dict[int, Read]:
     found = {}
-    for number, folder in enumerate(collected.folders):
-        if folder is not None:
+    for number, run in enumerate(collected.runs):
+        if holds_texts(run.path):
             with stage(f"reading the texts of run {number + 1} of {len(collected.runs)}"):
-                found[number] = Read.of(folder)
+                found[number] = Read.of(run.path)
     return found
 
 
