@@ -245,6 +245,7 @@ def test_a_question_shows_the_whole_way_of_an_answer(page: Page, report: Path) -
     assert parts == ["hits", "prompt", "reply", "calls", "scores"]  # these runs keep no memory
     page.run("document.querySelectorAll('#question details').forEach((node) => { node.open = true; })")
     shown = text(page, "#question")
+    assert "null" not in shown.split()
     for word in ("secret evidence", "secret context", "memories retrieved", "Stored", "Retrieved", "Answered", "gold"):
         assert word in shown
 

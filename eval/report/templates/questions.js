@@ -38,7 +38,7 @@ async function questionsView() {
     if (focus) items.children[place].scrollIntoView({ block: "nearest", behavior: "instant" });
     change({ q: question.id });
     const texts = await part(`texts-${number}-${overview.parts.indexOf(question.conversation)}`);
-    if (params.get("q") === question.id) detail.replaceChildren(...questionDetail(group, question, texts, valueOf(score)));
+    if (params.get("q") === question.id) detail.replaceChildren(...questionDetail(group, question, texts, valueOf(score)).filter(Boolean));
   };
   const current = () => Math.max(0, found.findIndex((question) => question.id === params.get("q")));
   const draw = () => {
@@ -215,7 +215,7 @@ function savePicture(name) {
   copy.querySelectorAll("details, button").forEach((node) => node.remove());
   const { width, height } = shown.getBoundingClientRect();
   const folds = [...shown.querySelectorAll("details")].reduce((sum, node) => sum + node.getBoundingClientRect().height + 6, 0);
-  const used = [...document.styleSheets[0].cssRules].filter((rule) => rule.selectorText && (/^(:root|body|\*)/.test(rule.selectorText) || copy.querySelector(rule.selectorText)));
+  const used = [...document.styleSheets[0].cssRules].filter((rule) => rule.selectorText && (/^(:root|\*|\.picture)/.test(rule.selectorText) || copy.querySelector(rule.selectorText)));
   const outer = svg("svg", { width: Math.ceil(width) + 32, height: Math.ceil(height - folds) + 32, "data-theme": document.documentElement.dataset.theme });
   const frame = svg("foreignObject", { width: "100%", height: "100%" }, el("div", { class: "picture" }, el("style", {}, used.map((rule) => rule.cssText).join("\n")), copy));
   outer.append(frame);
