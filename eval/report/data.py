@@ -116,9 +116,7 @@ def _live(run: Unfinished, config: PageConfig, *, with_questions: bool) -> Json:
     return {**shown, "score": score, "metric": config.live_score, "newest": [asdict(one) for one in newest]}
 
 
-def _tables(
-    whole: Sequence[StoredRun], collected: Collected, cache: Cache, *, unmeasured_judges: bool
-) -> list[Json]:
+def _tables(whole: Sequence[StoredRun], collected: Collected, cache: Cache, *, unmeasured_judges: bool) -> list[Json]:
     runs, inputs = collected.runs, collected.inputs()
     with stage("tables of costs, memories and methods"):
         found = cache.get("own", [inputs], partial(own_tables, runs))
