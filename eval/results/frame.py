@@ -206,6 +206,7 @@ class Run:
 
         Raises:
             ScoringError: the run is not complete, or not scored.
+            RunDirectoryError: a file of it is missing or damaged.
         """
         run = read_run(self.path)
         if isinstance(run, Skipped):

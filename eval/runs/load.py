@@ -71,10 +71,12 @@ def load_json(path: Path, error: type[MemsysError] = ScoringError) -> dict[str, 
     check_file(path)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as problem:
+    except OSError as problem:
         raise error(f"{path} cannot be read ({problem}); {advice}") from problem
+    except (ValueError, RecursionError) as problem:
+        raise error(f"{path} is not JSON ({problem}); {advice}") from problem
     if not isinstance(found, dict):
-        raise error(f"{path} holds no JSON object; {advice}")
+        raise error(f"{path} is not a JSON object; {advice}")
     return found
 
 

@@ -292,14 +292,14 @@ def test_answers_are_shown_beside_the_gold_answer(
         no_gold = replace(gold, question_id="q2", answers=(), adversarial_answer="Miga")
         for file, rows in (("answers", (trap, answered)), ("references", (gold, no_gold))):
             (folder / f"{file}.jsonl").write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows))
-        systems.append(NamedRun(name, folder, run))
-    systems.append(NamedRun("a summary without answers", tmp_path, run))
+        systems.append(NamedRun(name, replace(run, path=folder)))
+    systems.append(NamedRun("a summary without answers", replace(run, path=tmp_path)))
     searched = tmp_path / "searched"
     searched.mkdir()
     for file in ("answers", "references"):
         (searched / f"{file}.jsonl").write_text("")
     retrieved = stored(tmp_path, mode="retrieval_only")
-    systems.append(NamedRun("a run that only retrieved", searched, retrieved))
+    systems.append(NamedRun("a run that only retrieved", replace(retrieved, path=searched)))
     show_answers(systems, 1)
     assert capsys.readouterr().out.splitlines() == [
         "", "Some of the answers", "",
@@ -326,7 +326,7 @@ def _answering(root: Path, memory: str, data: str, answers: Mapping[str, tuple[s
     golds = [ReferenceRecord(one.question_id, "c", 2, (one.prediction,), None, (), (), ()) for one in given]
     for file, rows in (("answers", given), ("references", golds)):
         (folder / f"{file}.jsonl").write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows))
-    return NamedRun(f"{memory} {data}", folder, run)
+    return NamedRun(f"{memory} {data}", replace(run, path=folder))
 
 
 def test_answers_to_other_data_with_the_same_ids_are_a_list_of_their_own(

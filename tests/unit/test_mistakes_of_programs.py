@@ -31,7 +31,7 @@ from eval.scoring.answers import score_answer
 from eval.scoring.protocols import load_protocol
 from eval.sweep.__main__ import main as sweep
 from eval.tables import main as tables
-from memsys.errors import ConfigError, ScoringError
+from memsys.errors import ConfigError, RunDirectoryError, ScoringError
 from tests.support.composing import composed
 from tests.support.fake_run import FakeRun
 
@@ -397,7 +397,7 @@ def test_scores_that_were_removed_are_no_empty_scores(tmp_path: Path) -> None:
     """``compare`` drew an empty figure, and ``load_run(...).scores()`` gave an empty frame."""
     run = FakeRun(questions_each=2).write(tmp_path)
     (run / "scores.jsonl").unlink()
-    with pytest.raises(ScoringError, match=r"has no scores; run `memsys score "):
+    with pytest.raises(RunDirectoryError, match=r"scores.jsonl is missing or empty.*run `memsys score "):
         memsys.load_run(run).scores()
 
 

@@ -845,7 +845,7 @@ def test_one_clear_error(
     [
         ("run.json", "{", "is not JSON"),
         ("run.json", "[]", "not a JSON object"),
-        ("run.json", '{"schema_version": 1}', "lacks run_id"),
+        ("run.json", '{"schema_version": 1}', "field run_id: is missing"),
         ("scores.jsonl", "nonsense\n", "is not JSON"),
         ("summary.json", "nonsense", "is not JSON"),
     ],
