@@ -11,14 +11,12 @@ from eval.commands.commands import explains_errors, start
 from eval.commands.help_text import filled, side_by_side
 
 _USAGE = """\
-memsys: benchmark and reproduce agent-memory systems.
-
 usage: memsys COMMAND [ARGUMENTS]     (or: python -m eval.COMMAND [ARGUMENTS])
 
+memsys benchmarks and reproduces agent-memory systems. `memsys COMMAND --help` says more.
 """
 _CLOSING = """
-`memsys COMMAND --help` says more. To begin with: `memsys models` fetches the small models,
-`memsys models qwen25_coder_05b` the one of `memsys run +experiment=quickstart`.
+To begin: `memsys models`, `memsys models qwen25_coder_05b`, `memsys run +experiment=quickstart`.
 """
 
 
@@ -47,7 +45,7 @@ def listing(known: Sequence[Command]) -> str:
     """Return the list of commands as text."""
     width = max(len(command.name) for command in known)
     entries = (side_by_side(f"  {each.name:<{width}}  ", each.summary) for each in known)
-    return "\n".join((filled(_USAGE), "", *entries, "", filled(_CLOSING), ""))
+    return "\n".join((filled(_USAGE), *entries, "", filled(_CLOSING), ""))
 
 
 if __name__ == "__main__":

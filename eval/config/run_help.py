@@ -4,7 +4,7 @@ Hydra's own help composes every group to list it, which takes seconds; the folde
 begins with say the same and what the choice is.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from eval.commands.commands import described
@@ -50,27 +50,28 @@ def help_text(arguments: Sequence[str], conf: Path = CONF, added: Sequence[Path]
         ConfigError: a name that is not a group.
     """
     folders = (conf, *added)
-    known = sorted({name for folder in folders for name in groups(folder)})
+    known = groups(*folders)
     named = [argument for argument in arguments if not argument.startswith("-") and "=" not in argument]
     for name in named:
         if name not in known:
             raise ConfigError(f"--help {name}: no such group; choose from {', '.join(known)}")
     if named:
-        return "\n".join(_described(_choices(folders, name), name) for name in named)
-    listed = "".join(_listed(_choices(folders, name), name) for name in known)
+        return "\n".join(_described(choices(folders, name), name) for name in named)
+    listed = "".join(_listed(choices(folders, name), name) for name in known)
     return f"{filled(_USAGE)}\n\nChoices (conf/):\n\n{listed}\n{filled(_CLOSING)}\n"
 
 
-def groups(conf: Path) -> Iterator[str]:
-    """Yield the names of the configuration groups of a run, sorted: the folders that hold presets."""
-    folders = [path for path in conf.rglob("*") if path.is_dir()]
-    for folder in sorted(path for path in folders if path.name != _BASES):
-        name = folder.relative_to(conf).as_posix()
-        if name not in _NOT_OF_A_RUN and preset_names(folder):
-            yield name
+def groups(*folders: Path) -> list[str]:
+    """Return the names of the configuration groups of a run, sorted: the folders below these that hold presets."""
+    inner = [(path, path.relative_to(conf).as_posix()) for conf in folders for path in conf.rglob("*") if path.is_dir()]
+    return sorted({name for path, name in inner if _is_group(path, name)})
 
 
-def _choices(folders: Sequence[Path], group: str) -> dict[str, str]:
+def _is_group(folder: Path, name: str) -> bool:
+    return folder.name != _BASES and name not in _NOT_OF_A_RUN and bool(preset_names(folder))
+
+
+def choices(folders: Sequence[Path], group: str) -> dict[str, str]:
     """Return the description of each choice of a group, sorted; as for Hydra, the first folder with a choice wins."""
     found: dict[str, str] = {}
     for folder in folders:
@@ -78,13 +79,17 @@ def _choices(folders: Sequence[Path], group: str) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _listed(choices: Iterable[str], name: str) -> str:
-    added = "+" if name in GLOBAL_GROUPS else ""
-    listed = filled(", ".join(choices), indent=_INDENT)
-    return f"  {added}{name}=\n{listed}\n"
+def typed(group: str) -> str:
+    """Return a group's name as it is typed before its choice: with + where the default configuration has none of it."""
+    return f"+{group}" if group in GLOBAL_GROUPS else group
 
 
-def _described(choices: Mapping[str, str], name: str) -> str:
-    width = max(map(len, choices), default=0)
-    lines = [side_by_side(f"  {choice:<{width}}  ", about) for choice, about in choices.items()]
-    return "\n".join((f"{name}=", *lines, ""))
+def _listed(names: Iterable[str], group: str) -> str:
+    listed = filled(", ".join(names), indent=_INDENT)
+    return f"  {typed(group)}=\n{listed}\n"
+
+
+def _described(abouts: Mapping[str, str], group: str) -> str:
+    width = max(map(len, abouts), default=0)
+    lines = [side_by_side(f"  {choice:<{width}}  ", about) for choice, about in abouts.items()]
+    return "\n".join((f"{group}=", *lines, ""))
