@@ -34,7 +34,7 @@ ADVERSARIAL_TREATMENTS: tuple[Adversarial, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """What a group's boards need.
+    """Data that a group's boards share.
 
     Attributes:
         runs: all runs.
@@ -77,7 +77,7 @@ def group_answer(group: RunGroup, board: Board, metrics: Sequence[str], columns:
 
 
 def _means(found: Scored | None) -> dict[str, float]:
-    """Mean of each run that was scored, by its number."""
+    """Return mean of each run that was scored, by its number."""
     if found is None:
         return {}
     means = found.values.mean(axis=0)
@@ -112,7 +112,7 @@ def _board(found: Scored, group: RunGroup, board: Board, metric: str, treatment:
 
 
 def _tests_of(runs: Sequence[StoredRun], metric: str, treatment: Adversarial) -> tuple[str, Protocol, str]:
-    """Column and rule of a board's tests, and what to say of them where they are of no declared family."""
+    """Return column and rule of a board's tests, and what to say of them where they are of no declared family."""
     protocol = weighted_protocol(runs[0])
     families = declared_tests(runs, protocol)
     unanswerable = any(run.asks_unanswerable for run in runs)
@@ -140,7 +140,7 @@ def _sentence(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[Pa
 
 
 def _setting(found: Scored, group: RunGroup, board: Board, treatment: str) -> str:
-    """What the board is on: which questions, and in what the runs differ besides the memory."""
+    """Return what the board is on: which questions, and in what the runs differ besides the memory."""
     count = len(found.rows)
     left_out = ", without those that have no answer" if treatment == "exclude" and count < len(group.questions) else ""
     runs = "that the run answered" if len(found.runs) == 1 else f"that all {len(found.runs)} runs answered"
@@ -150,14 +150,14 @@ def _setting(found: Scored, group: RunGroup, board: Board, treatment: str) -> st
 
 
 def _figures(found: ComparisonEstimate) -> Json:
-    """Mean of a system with the ends of its interval; those of a share are shown from 0 to 100."""
+    """Return mean of a system with the ends of its interval; those of a share are shown from 0 to 100."""
     interval = found.shown_interval
     ends = () if interval is None else (interval.low, interval.high)
     return [round(value, PAGE_DECIMALS) for value in (found.value, *ends)]
 
 
 def _test(pair: Pair | None) -> Json:
-    """The test of a row against the baseline; ``None`` for the baseline, and where there is none."""
+    """Return the test of a row against the baseline; ``None`` for the baseline, and where there is none."""
     if pair is None:
         return None
     result, interval = pair.result, pair.result.interval

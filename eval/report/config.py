@@ -1,4 +1,4 @@
-"""What the page shows: ``eval/report/report.yaml``."""
+"""Settings of the page: ``eval/report/report.yaml``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ _SHARES = ("abstained", "trapped")
 
 @dataclass(frozen=True, slots=True)
 class PageConfig:
-    """What the page shows.
+    """Settings of the page.
 
     Attributes:
         tested: scores that systems are ranked and tested by, the one shown at first before the others.
         columns: group -> further scores that can be shown as columns.
-        questions: scores shown beside each answer.
+        questions: scores shown with each answer.
         live: answers shown of a run that is going on, the newest ones.
         live_score: score of these answers.
     """

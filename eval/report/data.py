@@ -110,7 +110,7 @@ def _name(metric: Mapping[str, Json]) -> str:
 
 
 def _live(run: Unfinished, config: PageConfig, *, with_questions: bool) -> Json:
-    """A run on its way; its answers are texts of a data set."""
+    """Return A run on its way; its answers are texts of a data set."""
     shown = {key: value for key, value in asdict(run).items() if key != "folder"}
     score, newest = answers_so_far(run.folder, config) if with_questions else (None, [])
     return {**shown, "score": score, "metric": config.live_score, "newest": [asdict(one) for one in newest]}
@@ -212,7 +212,7 @@ class _Groups:
         return {f"group-{place}": whole, **({f"questions-{place}": overview, **texts} if conversations else {})}
 
     def _every(self, group: RunGroup) -> list[int]:
-        """Numbers of a group's runs, every seed of a system."""
+        """Return numbers of a group's runs, every seed of a system."""
         return [number for member in group.members for number in self._repeats[member]]
 
     def _group(self, group: RunGroup) -> Json:
@@ -236,7 +236,7 @@ class _Groups:
         }
 
     def _slices(self, group: RunGroup, answer: Json) -> Json:
-        """Slices under the first metric, questions without an answer left out where there are others."""
+        """Return slices under the first metric, questions without an answer left out where there are others."""
         metric = next(iter(answer["boards"]), None)
         if metric is None:
             return None
@@ -253,7 +253,7 @@ class _Groups:
 
 
 def _systems(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], dict[int, list[int]]]:
-    """Runs with the first of each system's seeds standing for all of them; and by its number those of its runs."""
+    """Return runs with the first of each system's seeds in place of all of them; and by its number those of its runs."""
     number_of = {id(run): number for number, run in enumerate(runs)}
     found, repeats = list(runs), {}
     for system in group_repeats(runs):
@@ -264,12 +264,12 @@ def _systems(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], dict[int, list
 
 
 def _judges(runs: Sequence[StoredRun]) -> list[str]:
-    """Columns of the judges of any of the runs."""
+    """Return columns of the judges of any of the runs."""
     return sorted({name for run in runs for name in (run.summary.get("judges") or {})})
 
 
 def _writing(numbers: Sequence[int], read: Mapping[int, Read]) -> dict[str, dict[str, str]]:
-    """By two runs and conversation: the first call of writing in which they differ."""
+    """Return by two runs and conversation: the first call of writing in which they differ."""
     found: dict[str, dict[str, str]] = {}
     for one, other in combinations([number for number in numbers if number in read], 2):
         ours, theirs = read[one].ledger.writing, read[other].ledger.writing
@@ -279,6 +279,6 @@ def _writing(numbers: Sequence[int], read: Mapping[int, Read]) -> dict[str, dict
 
 
 def _categories(runs: Sequence[StoredRun]) -> dict[str, str]:
-    """Names of the categories by number, as text, as JSON has it."""
+    """Return names of the categories by number, as text, as JSON has it."""
     found = {number: name for run in runs for number, name in category_names(run).items()}
     return {str(number): found[number] for number in sorted(found)}

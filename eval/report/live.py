@@ -95,5 +95,5 @@ def _scored(answer: AnswerRecord, reference: ReferenceRecord, metric: str) -> Li
 
 
 def _lines(path: Path) -> int:
-    """Whole lines; a line that is being written is not counted."""
+    """Return whole lines; a line that is being written is not counted."""
     return path.read_bytes().count(b"\n") if path.is_file() else 0

@@ -17,13 +17,13 @@ from eval.commands.escaping import script_json
 from memsys.vocabulary import Json
 
 TEMPLATES = Path(__file__).parent / "templates"
-#: In this order: each uses what stands before it.
+#: In this order: each uses what is before it.
 SCRIPTS = ("core.js", "table.js", "results.js", "questions.js", "compare.js", "tables.js", "runs.js", "main.js")
 
 
 @dataclass(frozen=True, slots=True)
 class PageData:
-    """What the page shows.
+    """Data and templates of the page.
 
     Attributes:
         first: what every view needs.

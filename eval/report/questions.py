@@ -34,7 +34,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a run directory holds, read once for all views."""
+    """Files of a run directory, read once for all views."""
 
     references: Mapping[str, ReferenceRecord]
     answers: Mapping[str, AnswerRecord]
@@ -85,7 +85,7 @@ class Browser:
     """Collects the questions of the runs of a group: a list to choose from, and a part for each conversation.
 
     Args:
-        scores: names of the scores shown beside each answer.
+        scores: names of the scores shown with each answer.
     """
 
     scores: Sequence[str]
@@ -130,7 +130,7 @@ class Browser:
             }
 
     def _entry(self, reference: ReferenceRecord, question: str) -> dict[str, Any]:
-        """A line of the list; ``runs``: scores, rank of the evidence, malformed, judges differ, answer."""
+        """Return A line of the list; ``runs``: scores, rank of the evidence, malformed, judges differ, answer."""
         entry: dict[str, Any] = self._list.setdefault(
             reference.question_id,
             {
@@ -181,7 +181,7 @@ def _whole(reference: ReferenceRecord, texts: Texts) -> dict[str, Any]:
 
 
 def _stored(memories: Memories, reference: ReferenceRecord, texts: Texts) -> Json:
-    """By gold turn: numbers of the texts of the memories that name it, and how many more there are."""
+    """Return by gold turn: numbers of the texts of the memories that name it, and how many more there are."""
     if not memories.known(reference.conversation_id):
         return None
     found = {turn: memories.of(reference.conversation_id, turn) for turn in reference.evidence}
@@ -189,7 +189,7 @@ def _stored(memories: Memories, reference: ReferenceRecord, texts: Texts) -> Jso
 
 
 def _hits(retrieval: RetrievalRecord | None, reference: ReferenceRecord, texts: Texts) -> list[Json]:
-    """Text number, and the gold turns that the memory comes from, best first."""
+    """Return text number, and the gold turns that the memory comes from, best first."""
     gold = set(reference.evidence)
     return [
         [texts.number(hit.text), [turn for turn in hit.turn_ids if turn in gold]]
@@ -198,7 +198,7 @@ def _hits(retrieval: RetrievalRecord | None, reference: ReferenceRecord, texts: 
 
 
 def _question(answer: AnswerRecord | None, retrieval: RetrievalRecord | None) -> str:
-    """Text of the question; a run without a reader keeps it as the query."""
+    """Return text of the question; a run without a reader keeps it as the query."""
     if answer is not None:
         return answer.question
     return str(retrieval.trace.get("query", "")) if retrieval else ""
@@ -216,7 +216,7 @@ def _answer(answer: AnswerRecord | None) -> Json:
 
 
 def _verdicts(judged: Sequence[StoredVerdicts]) -> Mapping[str, Mapping[str, list[Json]]]:
-    """Verdicts and reasons by question and judge."""
+    """Return verdicts and reasons by question and judge."""
     found: dict[str, dict[str, list[Json]]] = {}
     for one in judged:
         for verdict in one.verdicts:

@@ -108,7 +108,7 @@ def differing_settings(runs: Sequence[StoredRun]) -> list[list[Json]]:
 
 
 def _settings(run: StoredRun) -> dict[str, Any]:
-    """Settings that a reader can change, by dotted key; those of constants are none."""
+    """Return settings that a reader can change, by dotted key; those of constants are none."""
     config = {} if run.floor else run.record["config"]
     parts = {part: without_places(config.get(part) or {}) for part in (*_PARTS, "embedder")}
     own = {key: value for key, value in flat(parts).items() if not _is_text(key, value)}
@@ -116,7 +116,7 @@ def _settings(run: StoredRun) -> dict[str, Any]:
 
 
 def _is_text(key: str, value: Json) -> bool:
-    """Whether a setting is a name, or a text that a model reads."""
+    """Return whether a setting is a name, or a text that a model reads."""
     return key.endswith(("_target_", ".name")) or (isinstance(value, str) and " " in value)
 
 
@@ -126,7 +126,7 @@ def _shown(value: Json) -> str | None:
 
 
 def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int, str]:
-    """Short names of a group's runs: the memory, and of several with one name what tells them apart."""
+    """Return short names of a group's runs: the memory, and of several with one name the settings in which they differ."""
     repeated = Counter(runs[number].memory for number in members)
     own = [runs[number] for number in members]
     names = [label_of(run.memory, run.record) if repeated[run.memory] > 1 else run.memory for run in own]
@@ -135,7 +135,7 @@ def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int,
 
 
 def run_costs(run: StoredRun) -> dict[str, float]:
-    """What a question costs: context, calls, tokens; tokens per turn written; dollars where a price is known."""
+    """Return what a question costs: context, calls, tokens; tokens per turn written; dollars where a price is known."""
     context = mean_of(row.metrics.get("context_tokens") for row in run.rows).value
     found = {name: one.value for name, one in cost_estimates(run.summary).items()}
     if context is not None:
@@ -147,7 +147,7 @@ def run_costs(run: StoredRun) -> dict[str, float]:
 
 
 def mean_costs(costs: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Means over a system's seeds of what all of them recorded, as :func:`run_costs` rounds."""
+    """Return means over a system's seeds of what all of them recorded, as :func:`run_costs` rounds."""
     shared = [name for name in costs[0] if all(name in cost for cost in costs)]
     return {
         name: round(fsum(cost[name] for cost in costs) / len(costs), 6 if name == "dollars" else 2) for name in shared
@@ -155,7 +155,7 @@ def mean_costs(costs: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _agreements(run: StoredRun) -> list[list[Json]]:
-    """Each two judges of a run: names, answers that both decided, share on which they agree, Cohen's kappa."""
+    """Return each two judges of a run: names, answers that both decided, share on which they agree, Cohen's kappa."""
     shares = {
         judge: {row.question_id: row.metrics.get(judge) for row in run.rows}
         for judge in run.summary.get("judges") or ()
@@ -168,12 +168,12 @@ def _agreements(run: StoredRun) -> list[list[Json]]:
 
 
 def _without(run: StoredRun) -> str:
-    """What a run without a backbone is; empty for one that has one."""
+    """Return what a run without a backbone is; empty for one that has one."""
     return "constant answer, no model" if run.floor else "retrieval only" if run.retrieval_only else ""
 
 
 def _changed(config: Mapping[str, Any], part: str) -> list[list[Json]]:
-    """Settings of a part that differ from its preset."""
+    """Return settings of a part that differ from its preset."""
     if part == "backbone" and config.get("mode") == "retrieval_only":
         return []
     settings = config.get(part) or {}

@@ -42,7 +42,7 @@ def _entry(name: str, group: str, source: str) -> dict[str, Json]:
 
 
 def _heading(metric: Metric) -> str:
-    """Heading in comparisons; of a definition that has none, the name that it defines and whose it is."""
+    """Return heading in comparisons; of a definition that has none, the name that it defines and whose it is."""
     if metric.label or not metric.whose:
         return metric.heading
     return f"{'F1' if metric.group == TOKEN_F1 else metric.group} ({metric.whose})"
