@@ -253,7 +253,7 @@ class _Groups:
 
 
 def _systems(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], dict[int, list[int]]]:
-    """Return runs with the first of each system's seeds in place of all of them; and by its number those of its runs."""
+    """Return the first of each system's seeds as its run, and by its number those of the system's runs."""
     number_of = {id(run): number for number, run in enumerate(runs)}
     found, repeats = list(runs), {}
     for system in group_repeats(runs):

@@ -126,7 +126,7 @@ def _shown(value: Json) -> str | None:
 
 
 def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int, str]:
-    """Return short names of a group's runs: the memory, and of several with one name the settings in which they differ."""
+    """Return short names of a group's runs: the memory, and the settings in which several of one name differ."""
     repeated = Counter(runs[number].memory for number in members)
     own = [runs[number] for number in members]
     names = [label_of(run.memory, run.record) if repeated[run.memory] > 1 else run.memory for run in own]

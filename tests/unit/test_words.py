@@ -26,7 +26,7 @@ BOUNDS = {
     r"\bstands? (in|beside|for itself)\b": 0,
     r"\bstands?\b": 76,
     r"(?<![Tt]here )\bis no (?!longer|such|more)[a-z]+": 1,
-    r"\b[Bb]eside\b": 1,
+    r"\b[Bb]eside\b": 0,
     r"\b[Dd]epartures?\b": 132,  # key of run.json, and names that follow from it
     r"\btells? (nothing|apart)\b": 2,
     r"\bbears?\b": 3,
