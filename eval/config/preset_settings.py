@@ -1,9 +1,13 @@
 """Settings of a part as its preset has them, and those in which a run differs from it."""
 
+import os
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from eval.commands.plugins import VARIABLE
 from eval.config.compose import find_settings
 from eval.config.former_constants import with_former_constants
 from eval.config.presets import MEMORY, current_name
@@ -20,8 +24,13 @@ def default_settings(name: str, folder: Path) -> Mapping[str, Any] | None:
         name: of the preset.
         folder: of its group, in a folder made as ``conf``.
     """
-    found = find_settings(folder.name, current_name(name), folder.parent)
-    return None if found is None else flat(found)
+    return _flat_settings(folder, current_name(name), os.environ.get(VARIABLE, ""))
+
+
+@lru_cache(maxsize=1024)
+def _flat_settings(folder: Path, name: str, _plugins: str) -> Mapping[str, Any] | None:
+    found = find_settings(folder.name, name, folder.parent)
+    return None if found is None else MappingProxyType(flat(found))
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -56,11 +56,12 @@ def _part(table: Table, place: int, count: int) -> str:
 
 def _rows(table: Table) -> list[str]:
     lines = []
+    wide = _wide(table)
     for place, row in enumerate(table.rows):
         if place in table.blocks:
             label = rf"\multicolumn{{{len(table.columns)}}}{{l}}{{\textit{{{latex(table.blocks[place])}}}}} \\"
             lines += [r"\midrule", label] if place else [label]
-        cells = (_cell(*one) for one in zip(row, table.columns, _wide(table), strict=True))
+        cells = (_cell(*one) for one in zip(row, table.columns, wide, strict=True))
         lines.append(" & ".join(cells) + r" \\")
     return lines
 
