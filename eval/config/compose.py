@@ -46,6 +46,10 @@ def config_loader(folder: Path | None = None, conf: Path = CONF) -> Any:
     return ConfigLoaderImpl(config_search_path=path)
 
 
+#: Characters of the longest name of a choice: longer ones are no names of files.
+LONGEST_NAME = 200
+
+
 def choice_settings(group: str, name: str, conf: Path = CONF) -> dict[str, Any]:
     """Compose the settings of one choice of a group; interpolations are not resolved.
 
@@ -63,6 +67,8 @@ def find_settings(group: str, name: str, conf: Path = CONF) -> dict[str, Any] | 
 
     Choices of plug-ins are found as well.
     """
+    if len(name) > LONGEST_NAME:
+        return None
     return deepcopy(_composed_choice(group, name, conf, os.environ.get(VARIABLE, "")))
 
 

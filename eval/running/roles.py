@@ -14,12 +14,13 @@ def delegated_roles(settings: Mapping[str, Any]) -> tuple[str, ...]:
     Raises:
         ConfigError: a role without second backbone, a second backbone without roles, or a role that no memory has.
     """
+    roles = named_roles("second_roles", settings)
     if bool(settings.get("second")) != bool(settings.get("second_roles")):
         raise ConfigError(
             "second and second_roles belong together: `+backbone@second=NAME second_roles=[ROLE]` lets another "
             "backbone answer a memory's role"
         )
-    return named_roles("second_roles", settings)
+    return roles
 
 
 def named_roles(key: str, settings: Mapping[str, Any]) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ def test_a_package_s_preset_spells_out_every_setting_and_how_to_install_it(prese
     lock = config.requirements.read_text(encoding="utf-8").splitlines()
     assert re.search(r"locked on \d{4}-\d\d-\d\d", lock[0])
     assert lock[1].startswith("# python: 3.")
-    assert all(re.fullmatch(r"[\w.-]+==\S+", line) for line in lock[2:])
+    assert all(re.fullmatch(r"[\w.-]+==\S+ \\|    --hash=sha256:[0-9a-f]{64}( \\)?", line) for line in lock[2:])
     assert config.interpreter is None and config.worker is None
     assert preset in read_settings(CONF / "names.yaml"), "give it a line, its name in tables of papers"
 

@@ -20,7 +20,7 @@ from memsys.llm.ledger import CallRecord
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 from tests.support.backbones import StubEngine, backbone_config, open_backbone
-from tests.support.composing import composed
+from tests.support.composing import PRESETS, composed
 from tests.support.readers import READER
 from tests.support.small import STAND_INS, small_config
 from tests.support.stub_server import StubServer, digest, prompt_of, reply_text, schema_of
@@ -30,7 +30,7 @@ def asking_systems() -> list[str]:
     """One preset of every system that asks the backbone: the one with the system's name, else the first."""
     found = []
     for system, (_, presets) in systems().items():
-        asking = [name for name in presets if composed(name).get("roles")]
+        asking = [name for name in presets if name in PRESETS and composed(name).get("roles")]
         found += [system if system in asking else asking[0]] if asking else []
     return found
 

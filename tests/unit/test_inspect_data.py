@@ -71,7 +71,10 @@ def test_a_loader_module_adds_its_data_set_without_another_edit(
     monkeypatch.delitem(sys.modules, "eval.loaders.mine")
 
 
-def test_a_report_says_where_the_card_is_and_that_a_sample_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_says_where_the_card_is_and_that_a_sample_is_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     assert main(["dataset=bioasq20", "sample=true"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "card: datasets/bioasq20/README.md" in shown

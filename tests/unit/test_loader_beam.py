@@ -88,7 +88,7 @@ def test_plans_that_each_count_from_0_are_refused(tmp_path: Path) -> None:
     for number, message in enumerate(top[2]["plan-3"][0]["turns"][0]):
         message["id"] = number
     path.write_text(json.dumps(top))
-    with pytest.raises(DataError, match=r"2/chat.json: .*message id 0 stands in plan-1:batch_1 and in plan-3:batch_1"):
+    with pytest.raises(DataError, match=r"2/chat.json: .*message id 0 occurs in plan-1:batch_1 and in plan-3:batch_1"):
         BeamConfig(path=str(folder)).load()
 
 

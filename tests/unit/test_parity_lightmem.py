@@ -170,7 +170,8 @@ def test_facts_name_messages_by_the_numbers_that_stand_before_them() -> None:
     for number in range(80):
         shown = f"zq{number:06x}\n[9 May, Tuesday] 0.Ann: Hello\n[9 May, Tuesday] 1.Bob Lee: Boats"
         other = f"zq{number:06x}\n[2023-05-09T12:00:00.000, Tue] 5.Ann: Hello\n6.Bob Lee: Boats"
-        ours, theirs = (replied(PHRASES["sourced_facts"][0], text)["data"] for text in (shown, other))
+        replies = [replied(PHRASES["sourced_facts"][0], text) for text in (shown, other)]
+        ours, theirs = (reply["data"] if isinstance(reply, dict) else reply for reply in replies)
         assert [one["fact"] for one in ours] == [one["fact"] for one in theirs]
         assert [int(one["source_id"]) + 5 for one in ours] == [int(one["source_id"]) for one in theirs]
         said += ours

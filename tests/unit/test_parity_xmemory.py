@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from eval.config.presets import read_settings
 from eval.parity.config import backbone_settings, find_counterpart
 from eval.parity.facts import KnownTexts
 from eval.parity.ours import Answered
@@ -13,6 +14,7 @@ from eval.parity.rules import passes
 from eval.parity.stores import xmemory_store
 from tests.support.released import StandIn
 
+ROOT = Path(__file__).resolve().parents[2]
 CODE = find_counterpart("authors_xmemory")
 BACKBONE = DeterministicBackbone(KnownTexts([]), backbone_settings().words, phrases=CODE.phrases)
 
@@ -101,7 +103,10 @@ class LocomoSearcher:
 
 def test_the_worker_drives_the_released_driver_and_searcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in = StandIn("authors_xmemory", FILES, BACKBONE)
-    settings = {"attributes": {"MAX_THEME_SIZE": 8}, "retrieve_k": 10, "raw_messages": 7}
+    texts = read_settings(ROOT / CODE.texts)
+    settings = {
+        "attributes": {"MAX_THEME_SIZE": 8}, "retrieve_k": 10, "raw_messages": 7, "texts": texts, "quoted_chars": 200,
+    }  # fmt: skip
     result = stand_in.run(tmp_path, monkeypatch, settings)
     assert stand_in.roles() == ["boundary", "probe"]
     fact = {"text": "one", "episode": [0], "time": "noon", "nearest": []}

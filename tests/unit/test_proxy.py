@@ -355,7 +355,7 @@ NONSENSE: list[tuple[str, dict[str, Any], str]] = [
         r"messages\[0\].content=3 must be a text or a list of parts",
     ),
     (CHAT, {"messages": [SAID, {"role": "assistant"}]}, r"messages\[1\].content is missing"),
-    (CHAT, {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, r"messages\[0\].content .* no text"),
+    (CHAT, {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, r"messages\[0\].content .* not text"),
     (CHAT, {"messages": [{"role": "assistant", "tool_calls": "x"}]}, r"messages\[0\].tool_calls='x' must be a list of"),
     (CHAT, {"messages": [{"role": "assistant", "tool_calls": [{"a": 1}]}]}, r"tool_calls\[0\].type is missing"),
     (

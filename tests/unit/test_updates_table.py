@@ -63,19 +63,6 @@ def test_all_formats_show_the_figures_and_a_dash_for_what_is_not_known() -> None
     assert (first["staleness"], first["n_answer_newest_shown"], first["entries_overruled"]) == ("30.0000", "2", "")
 
 
-def test_rows_of_older_versions_say_nothing_of_other_facts_than_the_questions() -> None:
-    """They called the share of the question's own overruled facts ``staleness``."""
-    run = run_of()
-    earlier = [
-        ScoreRow(
-            row.question_id, "c", row.category, {name: value for name, value in row.metrics.items() if name != OWN}
-        )
-        for row in run.rows
-    ]
-    first, *_ = update_lines(StoredRun(run.record, {}, {}, tuple(earlier)))
-    assert (first.shares["staleness"], first.shares[OWN]) == (None, pytest.approx(30.0))
-
-
 def test_data_without_updates_has_no_table() -> None:
     run = run_of("locomo")
     bare = StoredRun(run.record, {}, {}, tuple(ScoreRow(r.question_id, "c", 4, {"f1_set": 1.0}) for r in run.rows))

@@ -339,7 +339,7 @@ def test_a_refused_request_stops_the_run_even_if_the_package_goes_on(server: Stu
     assert outcome is not None and run.answers() == {}
     said = outcome.failures["talk"]
     assert said.startswith("tiny: in 'add' of D1:1, conversation talk, a request of the package got no reply")
-    assert "/chat/completions was refused: temperature=2.5 must be a number from 0 to 2. Mend that" in said
+    assert "/chat/completions was refused: temperature=2.5 must be a number from 0 to 2. Correct that" in said
 
 
 def test_a_request_with_another_key_stops_the_run_even_if_the_package_goes_on(

@@ -28,7 +28,7 @@ ABLATIONS: dict[str, dict[str, dict[str, Any]]] = {
     "xmemory_no_split": {"theme": {"split": False}},
     "xmemory_no_merge": {"theme": {"merge": False}},
     "xmemory_no_merge_split": {"theme": {"split": False, "merge": False}},
-    **{f"xmemory_cap_{cap:02}": {"theme": {"cap": cap}} for cap in (8, 10, 12, 14)},
+    **{f"xmemory_cap_{cap:02}": {"theme": {"cap": cap}} for cap in (8, 10, 14)},
 }
 
 
