@@ -82,7 +82,7 @@ def test_it_runs_from_an_empty_folder(memsys: Path, tmp_path: Path) -> None:
 
 def test_it_says_what_there_is_and_where_models_go(memsys: Path, tmp_path: Path) -> None:
     assert "compare" in run(memsys, tmp_path).stdout
-    assert "clag/paper  " in run(memsys, tmp_path, "run", "--help", "memory").stdout
+    assert "clag_code  " in run(memsys, tmp_path, "run", "--help", "memory").stdout
     sweep = run(memsys, tmp_path, "run", "-m", "hydra/launcher=lokal")
     assert sweep.returncode == 2 and "did you mean local" in sweep.stderr
     missing = run(memsys, tmp_path, "run", "memory=no_memory")

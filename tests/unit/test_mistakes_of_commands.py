@@ -89,7 +89,8 @@ def test_an_audit_without_files_is_one_message(
 @pytest.mark.parametrize("command", ["audit", "parity", "recorded"])
 def test_what_nobody_named_lies_in_the_checkout(command: str) -> None:
     """It lay below the folder in which the command was started."""
-    module = import_module(f"eval.{command}.__main__")
+    package = import_module(f"eval.{command}")
+    module = import_module(f"eval.{command}.__main__") if hasattr(package, "__path__") else package
     places = [getattr(module, name) for name in ("OUT", "CACHE", "RUNS") if hasattr(module, name)]
     assert places and all(place.is_relative_to(RESULTS) for place in places)
 
