@@ -23,7 +23,8 @@ FILES = {
     "src.config": "",
     "src.core.memory_hierarchy": "MAX_THEME_SIZE = 12\n",
     "src.generation.episode_generator": (
-        "class EpisodeGenerator:\n    def generate_episode(self, user_id, messages, boundary_reason=''):\n        return None\n"
+        "class EpisodeGenerator:\n    def generate_episode(self, user_id, messages, boundary_reason=''):\n"
+        "        return None\n"
     ),
     "src.utils": "import torch\nclass LLMClient:\n    def read(self, text):\n        return text\n",
     "evaluation.locomo.config": '{"top": 20}',
