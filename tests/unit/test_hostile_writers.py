@@ -174,7 +174,13 @@ def _html(path: Path) -> None:
             assert tag != "img" and not any(name.startswith("on") for name, _ in attrs)
 
     Reader().feed(path.read_text(encoding="utf-8"))
-    assert scripts == [[("type", "application/json"), ("id", "data")], []]
+    *data, program = scripts
+    assert program == [] and ("id", "data") in [pair for attributes in data for pair in attributes]
+    names = r"data|part-[\w-]+"
+    for attributes in data:  # nothing but the page's own data
+        assert [key for key, _ in attributes] == ["type", "id"]
+        kind, name = (value or "" for _, value in attributes)
+        assert kind in ("application/json", "text/plain") and re.fullmatch(names, name)
 
 
 CHECKS = {".md": _markdown, ".csv": _csv, ".svg": _svg, ".tex": _latex, ".html": _html}
