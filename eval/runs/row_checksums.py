@@ -86,7 +86,7 @@ def read_line(line: bytes, link: int | None) -> tuple[Any, str, int | None]:
     row = json.loads(written, parse_constant=_refuse_constant)
     if zlib.crc32(written, link or 0) == checksum:
         return row, "", None if link is None else checksum
-    of = "of another row" if link is None else "of another row, place, file or run"
+    of = "of another row" if link is None else f"of another row, place, file or run, or {RUN} was changed"
     return row, f"its {CHECKSUM} is {of}", link
 
 
