@@ -13,7 +13,7 @@ from memsys.credentials import bearer, redacted
 from memsys.errors import MemoryProtocolError
 from memsys.http_bodies import BodyError, exchange
 from memsys.proxies import proxy_of
-from memsys.retrying import RETRIED_STATUS, asked_pause, pause_before
+from memsys.retrying import LONGEST_PAUSE, RETRIED_STATUS, asked_pause, pause_before
 from memsys.vocabulary import Json
 
 if TYPE_CHECKING:
@@ -106,20 +106,21 @@ class HttpStore:
         assert self._client is not None, "open() comes first"
         url = f"{self._config.url.rstrip('/')}/{page}"
         request = {"params": dict(values)} if method == "GET" else {"json": dict(values)}
-        problem = ""
+        problem, pause = "", 0.0
         for attempt in range(_TRIES):
+            sleep(pause)
+            pause = pause_before(attempt, _FIRST_PAUSE)
             try:
                 reply = exchange(self._client, method, url, _LARGEST_REPLY, **request)
             except httpx.HTTPError as error:
                 problem = f"{type(error).__name__}: {error}"
-                sleep(pause_before(attempt, _FIRST_PAUSE))
                 continue
             except BodyError as error:
                 raise MemoryProtocolError(f"{url}: {error}") from error
             if reply.status_code not in RETRIED_STATUS:
                 return _object(url, reply)
             problem = f"status {reply.status_code}: {reply.text[:_SHOWN]}"
-            sleep(max(asked_pause(reply.headers), pause_before(attempt, _FIRST_PAUSE)))
+            pause = max(pause, min(asked_pause(reply.headers), LONGEST_PAUSE))
         raise MemoryProtocolError(redacted(f"{url} failed {_TRIES} times ({problem}); see memory.url and the server"))
 
 

@@ -56,9 +56,6 @@ class ToolResult:
 class _Agent:
     """Calls of one item or question so far."""
 
-    role: Role
-    text: str
-    key: str
     calls: list[str] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
     results: list[ToolResult] = field(default_factory=list)
@@ -126,14 +123,14 @@ class McpStore:
 
     async def _ask(self, role: str, text: str, key: str) -> _Agent:
         """Let the backbone call tools until it is done or ``steps`` are over."""
-        agent = _Agent(self._roles[role], text, key)
+        agent = _Agent()
         for step in range(self._config.steps):
             values = {
                 "tools": self._connection.described,
                 "text": text,
                 "calls": "\n".join(agent.calls) or _NO_CALLS,
             }
-            reply = await self._llm.ask(agent.role, values, key=f"{key}/{step}")
+            reply = await self._llm.ask(self._roles[role], values, key=f"{key}/{step}")
             asked = _call_of(reply.value)
             if asked is None:
                 self._counts["unreadable_replies"] += 1

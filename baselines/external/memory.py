@@ -1,6 +1,7 @@
 """The memory of one conversation over a :class:`~baselines.external.store.Store`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from baselines.external.config import ExternalConfig
@@ -50,7 +51,7 @@ class ExternalMemory(BaseMemory):
         items = [
             {
                 "key": item.key,
-                "turns": [_turn_state(turn) for turn in item.turns],
+                "turns": [asdict(turn) for turn in item.turns],
                 "texts": list(item.texts),
                 "user": item.user,
             }
@@ -111,15 +112,3 @@ class ExternalMemory(BaseMemory):
     def _hit(self, found: Found, rank: int) -> Hit:
         score = 1.0 / rank if found.score is None else found.score
         return Hit(found.text, score, self._sources.trace(found), found.memory_id)
-
-
-def _turn_state(turn: Turn) -> dict[str, Any]:
-    return {
-        "turn_id": turn.turn_id,
-        "session_id": turn.session_id,
-        "speaker": turn.speaker,
-        "text": turn.text,
-        "date_time": turn.date_time,
-        "caption": turn.caption,
-        "extra": dict(turn.extra),
-    }

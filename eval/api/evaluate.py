@@ -15,9 +15,10 @@ from eval.api.parts import composed, given_backbone
 from eval.results.frame import load_results
 from eval.running.composed import make_plan
 from eval.running.experiment import run_experiment
-from eval.running.plan import Plan, identity_of, run_path
+from eval.running.plan import Plan, identity_of
 from eval.runs.exports import exported_runs
 from eval.runs.folders import SUMMARIES
+from eval.runs.identity import identity_hash
 from memsys.credentials import redacted
 from memsys.llm.config import BackboneConfig
 from memsys.vocabulary import Json
@@ -95,8 +96,8 @@ def evaluate(  # noqa: PLR0913 - what a memory is measured on, by and next to
         backbone: answers the questions: a preset of ``conf/backbone``, or :func:`memsys.endpoint`; ``None`` measures
             what is found alone.
         name: of the memory in tables; that of its class by default.
-        k: results that a search is asked for.
-        unit: what one ``add`` gets: ``turn`` or ``session``.
+        k: results that a search of an object is asked for; a preset has its own.
+        unit: what one ``add`` of an object gets: ``turn`` or ``session``.
         baselines: presets of ``conf/memory`` to compare with; a committed run of the same settings is not run again.
         settings: further settings as on the command line, such as ``["dataset.limit_questions=20", "runs_dir=out"]``.
 
@@ -134,7 +135,7 @@ def _composed(overrides: Sequence[str]) -> Plan:
 
 def _described(memory: Any) -> dict[str, Json]:
     """Return the record of an object: the place of its class, and a digest of its source and plain settings."""
-    kind = memory if inspect.isclass(memory) or inspect.isroutine(memory) else type(memory)
+    kind = _kind_of(memory)
     own = {} if kind is memory else getattr(memory, "__dict__", {})
     plain = {
         key: redacted(value) if isinstance(value, str) else value
@@ -156,8 +157,12 @@ def _source(kind: Any) -> str:
 
 
 def _name_of(memory: Any) -> str:
-    kind = memory if inspect.isclass(memory) or inspect.isroutine(memory) else type(memory)
-    return "".join(letter if letter.isalnum() else "_" for letter in kind.__name__).strip("_") or "memory"
+    return "".join(letter if letter.isalnum() else "_" for letter in _kind_of(memory).__name__).strip("_") or "memory"
+
+
+def _kind_of(memory: Any) -> Any:
+    """Return the class or function that a memory is, or the class of an object."""
+    return memory if inspect.isclass(memory) or inspect.isroutine(memory) else type(memory)
 
 
 def _of_backbone(backbone: str | BackboneConfig | None) -> list[str]:
@@ -187,9 +192,7 @@ def _committed(plan: Plan) -> Path | None:
     """Find a committed run of the same settings, data and seed, by the hash of its identity."""
     if not SUMMARIES.is_dir():
         return None
-    ending = run_path(replace(plan, run_dir=None), identity_of(plan, plan.dataset.load().sha256)).name.rpartition("-")[
-        2
-    ]
+    ending = identity_hash(identity_of(plan, plan.dataset.load().sha256))
     experiments = [folder for folder in sorted(SUMMARIES.iterdir()) if folder.is_dir()]
     found = (run for folder in experiments for run in exported_runs(folder) if run.name.endswith(f"-{ending}"))
     return next(found, None)
