@@ -28,7 +28,9 @@ _MISSING = re.compile(r"Missing mandatory value: ([\w.]+)")
 def plain_message(error: Exception) -> str:
     """Return Hydra's or OmegaConf's message in one line, without the advice to add settings that nothing reads."""
     if missing := _MISSING.search(str(error)):
-        return f"{missing[1]} has no value: add {missing[1]}=VALUE"
+        named, place = missing[1], getattr(error, "full_key", None)  # what an interpolation refers to is named in full
+        name = named if "." in named else place or named
+        return f"{name} has no value: add {name}=VALUE"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     kept = [line for line in lines if "append" not in line and not line.startswith(("full_key", "object_type"))]
     return redacted(f"the configuration cannot be composed: {' '.join(kept[:2]) or repr(error)}")

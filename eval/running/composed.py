@@ -37,8 +37,8 @@ def make_plan(config: "DictConfig") -> "Plan":
     if isinstance(host := config.memory.get("host"), str):
         raise ConfigError(f"memory.host={host} is not a choice; write memory@memory.host={host}")
     check_parts(config, PARTS if config.second is None else (*PARTS, "second"))
-    config = with_chat_roles(with_prompts(config))
     try:
+        config = with_chat_roles(with_prompts(config))
         settings: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:  # Hydra's message has a line of its own before the cause
         raise ConfigError(plain_message(error)) from error

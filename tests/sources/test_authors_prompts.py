@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from jinja2 import Template as JinjaTemplate
 
-from eval.config.presets import MEMORY, preset_names
 from eval.config.prompt_choice import MissingPromptsError, prompt_rows
 from eval.running.composed import compose_plan
 from memsys.assets.paths import ROOT
@@ -36,6 +35,7 @@ from memsys.prompt_packs.cutting import cut
 from memsys.prompt_packs.local import write_text
 from memsys.prompt_packs.paper_cutting import PaperCut
 from memsys.prompt_packs.sources import MissingSourceError, Source, SourceFile, read_source, sources_folder
+from tests.support.composing import PRESETS
 
 pytestmark = pytest.mark.sources
 
@@ -135,7 +135,7 @@ def test_a_printed_reply_has_the_fields_of_our_schema_in_their_order(name: str, 
     assert fields == ([] if schema is None or prompt.role == "update" else list(schema["properties"]))
 
 
-@pytest.mark.parametrize("preset", preset_names(MEMORY))
+@pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_can_be_composed_with_them(preset: str) -> None:
     try:
         plan = compose_plan([f"memory={preset}", "prompts=authors"])

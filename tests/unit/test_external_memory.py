@@ -19,6 +19,7 @@ from baselines.external.memory import ExternalMemory
 from baselines.external.objects import ObjectStore
 from baselines.external.store import Found, Item, Sources
 from eval.check_memory import check, main
+from eval.running.composed import compose_plan
 from memsys.errors import ConfigError, MemoryProtocolError
 from memsys.llm.none import NoBackbone
 from memsys.protocol import Parts
@@ -379,6 +380,12 @@ def test_evaluate_works_in_an_event_loop_and_takes_an_edited_class_for_another(t
 
     first, second = asyncio.run(notebook())
     assert first != second
+
+
+@pytest.mark.parametrize("prompts", ["ours", "authors"])
+def test_a_place_that_is_not_named_is_one_sentence(prompts: str) -> None:
+    with pytest.raises(ConfigError, match=r"^memory\.url has no value: add memory\.url=VALUE$"):
+        compose_plan(["memory=http", f"prompts={prompts}"])
 
 
 def test_evaluate_says_what_an_unknown_name_may_have_meant() -> None:
