@@ -6,17 +6,17 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import NoReturn
 
-from eval.commands.catalogue import Command, commands, find_command
+from eval.commands.catalogue import Command, commands, find_command, tasks
 from eval.commands.commands import explains_errors, start
 from eval.commands.help_text import filled, side_by_side
 
 _USAGE = """\
 usage: memsys COMMAND [ARGUMENTS]     (or: python -m eval.COMMAND [ARGUMENTS])
 
-memsys benchmarks and reproduces agent-memory systems. `memsys COMMAND --help` says more.
+memsys benchmarks and reproduces agent-memory systems.
 """
 _CLOSING = """
-To begin: `memsys models`, `memsys models qwen25_coder_05b`, `memsys run +experiment=quickstart`.
+`memsys COMMAND --help` says more, `memsys --help all` describes every command.
 """
 
 
@@ -25,7 +25,7 @@ def main() -> int:
     """Say what there is, or run the command that is named first; returns its exit status."""
     asked = sys.argv[1] if sys.argv[1:] else "--help"
     if asked in ("--help", "-h", "help"):
-        sys.stdout.write(listing(commands()))
+        sys.stdout.write(listing(commands(), described=sys.argv[2:] == ["all"]))
         return 0
     if asked == "--version":
         sys.stdout.write(f"memsys {version('memsys')}\n")
@@ -41,11 +41,18 @@ def entry() -> NoReturn:
     start(main)
 
 
-def listing(known: Sequence[Command]) -> str:
-    """Return the list of commands as text."""
+def listing(known: Sequence[Command], described: bool = False) -> str:
+    """Return the list of commands by what they are for, as text; ``described``: with a line for every command."""
     width = max(len(command.name) for command in known)
-    entries = (side_by_side(f"  {each.name:<{width}}  ", each.summary) for each in known)
-    return "\n".join((filled(_USAGE), *entries, "", filled(_CLOSING), ""))
+    lines = []
+    for task in tasks(known):
+        if described or task.described:
+            entries = (side_by_side(f"  {each.name:<{width}}  ", each.summary) for each in task.commands)
+            lines += [task.heading, *entries]
+        else:
+            names = ", ".join(each.name for each in task.commands)
+            lines.append(filled(f"{task.heading}: {names}"))
+    return "\n".join((filled(_USAGE), "", *lines, "", filled(_CLOSING), ""))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
 """The commands that there are: found in the package ``eval``, described by their first line, none of them imported."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from eval.commands.suggestions import did_you_mean
 from memsys.errors import ConfigError
+from memsys.yaml_files import read_yaml
 
 PACKAGE = Path(__file__).resolve().parents[1]
+#: Headings of the list of commands, and the commands of each.
+TASKS = Path(__file__).with_name("tasks.yaml")
+_REST = "Others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,36 @@ class Command:
     name: str
     module: str
     summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A heading of the list of commands.
+
+    Attributes:
+        heading: what its commands are for.
+        commands: in the order in which they are listed.
+        described: each has a line of its own; otherwise names alone are listed.
+    """
+
+    heading: str
+    commands: list[Command]
+    described: bool
+
+
+def tasks(known: Sequence[Command], path: Path = TASKS) -> list[Task]:
+    """Return the commands by what they are for; those that the file does not place come last.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    by_name = {command.name: command for command in known}
+    placed = []
+    for kind, headings in read_yaml(path, "it is part of memsys").items():
+        for heading, names in headings.items():
+            found = [by_name.pop(name) for name in names if name in by_name]
+            placed.append(Task(heading, found, kind == "described"))
+    return [task for task in (*placed, Task(_REST, list(by_name.values()), False)) if task.commands]
 
 
 def commands(package: Path = PACKAGE) -> list[Command]:

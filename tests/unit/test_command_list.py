@@ -8,9 +8,10 @@ import pytest
 
 from eval.__main__ import listing
 from eval.audit.recorded.shapes import _SYNONYMS
-from eval.commands.catalogue import Command, commands, find_command
+from eval.commands.catalogue import TASKS, Command, Task, commands, find_command, tasks
 from eval.commands.commands import program
 from memsys.errors import ConfigError
+from memsys.yaml_files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,6 +41,24 @@ def test_a_new_module_with_a_main_is_a_command(tmp_path: Path) -> None:
         Command("big", "eval.big.__main__", "Do it"),
         Command("count", "eval.count", "Count things"),
     ]
+
+
+def test_every_command_has_a_place_below_one_heading() -> None:
+    """A new command is added to eval/commands/tasks.yaml."""
+    placed = [name for headings in read_yaml(TASKS, "").values() for names in headings.values() for name in names]
+    assert sorted(placed) == [command.name for command in commands()]
+
+
+def test_commands_are_listed_by_what_they_are_for(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.yaml"
+    path.write_text("described:\n  First: [b, a]\nnamed:\n  Second: [gone]\n")
+    a, b, c = (Command(name, f"eval.{name}", f"Do {name}") for name in "abc")
+    assert tasks([a, b, c], path) == [Task("First", [b, a], True), Task("Others", [c], False)]
+
+
+def test_the_list_of_all_describes_every_command() -> None:
+    said = memsys("--help", "all").stdout
+    assert all(f" {command.name} {command.summary} " in " ".join(said.split()) for command in commands())
 
 
 def test_a_beginning_is_enough_where_it_is_one_commands_alone() -> None:

@@ -44,7 +44,8 @@ def test_help_fits_the_window(
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_list_of_commands_fits_the_window(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    text = listing(commands())
+    check_width(listing(commands()), width)
+    text = listing(commands(), described=True)
     check_width(text, width)
     assert all(f"\n  {command.name} " in text or f"\n  {command.name}\n" in text for command in commands())
 

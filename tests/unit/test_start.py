@@ -1,7 +1,9 @@
 """What a start loads, when, and that no clock of the run contains it."""
 
 import asyncio
+import fnmatch
 import logging
+import re
 import subprocess
 import sys
 import time
@@ -16,8 +18,8 @@ import numpy as np
 import pytest
 
 from eval.config.compose import compose_run, config_loader
-from eval.config.presets import description, descriptions
-from eval.config.run_help import groups, help_text
+from eval.config.presets import description, descriptions, preset_names, read_settings
+from eval.config.run_help import SECTIONS, groups, help_text, sections
 from eval.run import compose_and_run
 from eval.running.composed import compose_plan
 from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
@@ -63,12 +65,46 @@ def test_help_imports_nothing_heavy(command: str) -> None:
     assert "usage" in done.stdout
 
 
-def test_help_lists_every_preset_and_describes_those_of_a_group() -> None:
+def test_help_names_every_group_and_describes_each_choice_of_one() -> None:
     text = help_text([])
     for name in groups(CONF):
         assert f"{name}=" in text
+        described = help_text(["--help", name])
         for preset, about in descriptions(CONF / name).items():
-            assert preset in text and about
+            assert described.count(f"\n  {preset} ") == 1 and about
+
+
+def test_the_short_help_of_run_is_a_screen_with_a_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    text = help_text([])
+    assert len(text.splitlines()) <= 65
+    assert "memsys run memory=rag dataset=locomo_sample\n" in text
+    assert text.index("start here: rag, ") < text.index("papers: amem, clag, ") < text.index("packages: package_amem")
+    assert "clag_tau_015" not in text and re.search(r"and \d+ more: `--help memory`", text)
+
+
+def test_sections_hold_every_choice_once_and_name_nothing_that_is_not_there() -> None:
+    for group, listed in read_settings(SECTIONS).items():
+        names = preset_names(CONF / group)
+        found = sections(group, names)
+        assert sorted(name for each in found for name in each.choices) == sorted(names)
+        patterns = [pattern for each in listed.values() for pattern in each]
+        assert [each for each in patterns if not fnmatch.filter(names, each)] == []
+
+
+def test_a_variant_follows_the_choice_whose_name_it_begins_with(tmp_path: Path) -> None:
+    path = tmp_path / "help.yaml"
+    path.write_text("memory:\n  first: [a, a_b]\n  second: ['p_*']\n")
+    names = ["new", "p_q", "a_b_c", "a_z", "a", "a_b"]
+    assert [(each.heading, each.choices, each.listed) for each in sections("memory", names, path)] == [
+        ("first", ["a", "a_b", "a_b_c", "a_z"], 2),
+        ("second", ["p_q"], 1),
+        ("more", ["new"], 0),
+    ]
+    assert [each.choices for each in sections("reader", ["b", "a"], path)] == [["a", "b"]]
+
+
+def test_help_of_a_group() -> None:
     memories = " ".join(help_text(["--help", "memory"]).split())
     assert "clag_small CLAG" in memories and description(CONF / "memory" / "clag_small.yaml") in memories
     assert "clag_code CLAG" in memories and description(CONF / "memory" / "clag_code.yaml") in memories
