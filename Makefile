@@ -9,7 +9,7 @@ export TOKENIZERS_PARALLELISM ?= false
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data prompts demo test test-serve test-mcp test-sources parity parity-whole parity-mutations fault-campaign lint types contracts check tables figures report recorded audit bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data prompts demo test test-serve test-mcp test-sources parity parity-whole parity-mutations fault-campaign lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,17 @@ recorded: env  ## fetch the published answers of the catalogue (checksums verifi
 audit: models  ## published answers under every definition, against people and against what was printed: results/audit
 	$(PY) -m eval.audit
 
+DOCS := .venv-docs
+$(DOCS)/.stamp: requirements-docs.lock
+	@test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements-docs.lock
+	@touch $@
+
+docs: env $(DOCS)/.stamp  ## the documents as a site with search, build/site/index.html; fails where a link leads nowhere
+	$(PY) scripts/make_docs_pages.py
+	$(DOCS)/bin/zensical build --clean --strict
+	@cp -R build/pages/. build/site
+
 bench: models  ## speed benchmarks: ratios of measured to critical path, printed
 	@for file in tests/benchmarks/bench_*.py; do echo "== $$file"; $(PY) $$file || exit 1; done
 
@@ -127,8 +138,10 @@ lock: env  ## write requirements.lock and requirements-torch.txt from what is in
 	@$(HASHED) .lock.in -o .lock.hashed
 	@{ grep '^#' requirements-torch.txt; grep '^torch==' .lock; } > .lock.torch && mv .lock.torch requirements-torch.txt
 	@{ grep '^#' requirements.lock; grep -v '^#' .lock.hashed; } > .lock && mv .lock requirements.lock && rm .lock.in .lock.hashed
+	@uv pip compile --quiet --group docs --generate-hashes --no-header --no-annotate --python-version 3.11 --python-platform linux -o .lock.hashed
+	@{ grep '^#' requirements-docs.lock; cat .lock.hashed; } > .lock && mv .lock requirements-docs.lock && rm .lock.hashed
 	@for file in baselines/packages/*/requirements.lock; do \
 	  $(HASHED) $$file -o .lock.hashed && { grep '^#' $$file; grep -v '^#' .lock.hashed; } > .lock && mv .lock $$file && rm .lock.hashed || exit; done
 
 clean:  ## remove environments and caches; results and models stay
-	rm -rf $(VENV) .venv-serve .mypy_cache .ruff_cache .pytest_cache build *.egg-info
+	rm -rf $(VENV) .venv-serve .venv-docs .mypy_cache .ruff_cache .pytest_cache build *.egg-info

@@ -110,14 +110,14 @@ def load_results(*places: str | Path, live: bool = False) -> "DataFrame":
         One row for each question of each run:
 
         * ``run``, ``experiment``, ``status``: id of the run, the experiment it is of, and ``complete``, or how far a
-          live run got (``running``, ``incomplete``, ``interrupted``),
+            live run got (``running``, ``incomplete``, ``interrupted``),
         * ``system``, ``backbone``, ``dataset``, ``embedder``, ``reader``: names of its presets; the backbone is
-          ``none`` where no model answered,
+            ``none`` where no model answered,
         * ``prompts``: ``ours`` or ``authors``, whose prompts it was asked with; ``seed``,
         * ``question_id``, ``conversation_id``, ``category`` (number in the data set) and ``kind``
-          (:mod:`eval.loaders.question_types`),
+            (:mod:`eval.loaders.question_types`),
         * a column for each metric (:mod:`eval.metrics.registry`; shares from 0 to 1, latencies in milliseconds) and
-          ``judge_<judge>_<backbone>`` for each judge; NaN where there is nothing to score.
+            ``judge_<judge>_<backbone>`` for each judge; NaN where there is nothing to score.
 
         Runs that are left out are named in a warning, each with the reason.
 
