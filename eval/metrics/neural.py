@@ -4,8 +4,9 @@ A score without its model means nothing, so both report what they ran (:meth:`fi
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
 
 Matrix: TypeAlias = "NDArray[np.float32]"
 
-#: The layer bert_score takes for ``lang="en"``, which A-Mem and CLAG ask for.
-_TUNED_LAYERS = {"roberta-large": 17}
-#: bert_score's baseline for that layer: precision, recall, F1.
-_BASELINES = {("roberta-large", 17): (0.83150584, 0.8314941, 0.83122575)}
-
 
 @dataclass(frozen=True, slots=True)
 class BertScore:
@@ -36,36 +32,11 @@ class BertScore:
     f1: float
 
 
-def greedy_match(candidate: Matrix, reference: Matrix) -> BertScore:
-    """Return BERTScore of one pair from its token vectors.
-
-    The first and last token (CLS and SEP) have weight 0 but may still be the best match of another token, as in
-    package ``bert_score`` without idf.
-
-    Args:
-        candidate: vectors of the prediction's tokens, shape (n, d).
-        reference: vectors of the reference's tokens, shape (m, d).
-    """
-    if len(candidate) <= 2 or len(reference) <= 2:
-        return BertScore(0.0, 0.0, 0.0)
-    similarity = _unit(candidate) @ _unit(reference).T
-    precision = float(similarity.max(axis=1)[1:-1].mean())
-    recall = float(similarity.max(axis=0)[1:-1].mean())
-    total = precision + recall
-    return BertScore(precision, recall, 2 * precision * recall / total if total else 0.0)
-
-
 def _unit(rows: Matrix) -> Matrix:
     import numpy as np
 
     normed: Matrix = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return normed
-
-
-def rescale(score: BertScore, baseline: tuple[float, float, float]) -> BertScore:
-    """Rescale a score so that the baseline becomes 0: ``(x - b) / (1 - b)``, as LoCoMo's scorer and MemOS do."""
-    values = (score.precision, score.recall, score.f1)
-    return BertScore(*((value - base) / (1 - base) for value, base in zip(values, baseline, strict=True)))
 
 
 def _resolve(model: str) -> str:
@@ -98,12 +69,13 @@ def _fingerprint(model: str) -> dict[str, Json]:
 
 
 class BertScorer:
-    """BERTScore with any encoder; every distinct text is encoded once, in an order that does not depend on the run.
+    """BERTScore by package bert_score, without idf weights.
 
     Args:
-        model: hub name or local folder.
-        layers: how many layers to use; ``None`` takes the tuned layer of the model, else all.
-        rescaled: subtract the published baseline (known for roberta-large, layer 17).
+        model: hub name or local folder of an encoder.
+        layers: how many layers to use; ``None`` takes the package's choice for the model (17 for roberta-large), else
+            all of them.
+        rescaled: subtract the package's baseline for English, known for the models and layers that it lists.
         batch_size: texts per forward pass.
 
     Raises:
@@ -111,66 +83,90 @@ class BertScorer:
     """
 
     def __init__(self, model: str, layers: int | None = None, rescaled: bool = False, batch_size: int = 64) -> None:
-        need_package("transformers", "metrics", "BERTScore")
-        from transformers import AutoModel, AutoTokenizer
+        need_package("bert_score", "metrics", "BERTScore")
+        from bert_score import BERTScorer
+        from bert_score.utils import model2layers
+        from transformers import AutoConfig, AutoTokenizer
 
         self._name = model
-        self._batch_size = batch_size
         self.cut = 0  # texts of which the model read only the beginning
-        self._tokenizer = _load(AutoTokenizer.from_pretrained, model, "BERTScore")
-        self._model = _load(AutoModel.from_pretrained, model, "BERTScore").eval()
-        # Package bert_score lets the first word of byte-level BPE models look like any other: after a blank. Under
-        # transformers 5 its request is ignored without a word, so it is not left to the tokenizer here.
-        self._prefix = " " if type(self._tokenizer).__name__.startswith(("Roberta", "GPT2")) else ""
-        depth = int(self._model.config.num_hidden_layers)
-        self._layers = layers if layers is not None else _TUNED_LAYERS.get(Path(model).name, depth)
+        config = _load(AutoConfig.from_pretrained, model, "BERTScore")
+        depth = int(config.num_hidden_layers)
+        self._layers: int = layers if layers is not None else model2layers.get(_hub_name(model), depth)
         if not 0 <= self._layers <= depth:
             raise ScoringError(f"BERTScore: layers={layers} is out of range; {model} has {depth} layers")
-        self._baseline = _BASELINES.get((Path(model).name, self._layers)) if rescaled else None
-        if rescaled and self._baseline is None:
-            known = ", ".join(f"{name} layer {layer}" for name, layer in _BASELINES)
-            raise ScoringError(f"BERTScore: no baseline for {model} layer {self._layers}; rescaling works for {known}")
+        self._rescaled = rescaled
+        baseline = _baseline(model, self._layers) if rescaled else None
+        self._scorer = _load(
+            partial(_package_scorer, BERTScorer, self._layers, batch_size, baseline), model, "BERTScore"
+        )
+        tokenizer = self._scorer._tokenizer
+        # The package asks that the first word of byte-level BPE models look like any other, after a space; transformers
+        # 5 ignores that request when a text is encoded, and takes it when the tokenizer is made.
+        if type(tokenizer).__name__.startswith(("Roberta", "GPT2")):
+            tokenizer = _load(partial(AutoTokenizer.from_pretrained, add_prefix_space=True), model, "BERTScore")
+        tokenizer.model_max_length = min(tokenizer.model_max_length, _positions(config))
+        self._scorer._tokenizer = tokenizer
 
     def score(self, predictions: Sequence[str], references: Sequence[str]) -> list[BertScore]:
-        """Score pairs; a pair with an empty side scores 0 throughout, before any rescaling."""
-        texts = sorted({text.strip() for text in (*predictions, *references)})
-        vectors = dict(zip(texts, self._encode(texts), strict=True))
-        scores = [
-            greedy_match(vectors[prediction.strip()], vectors[reference.strip()])
-            for prediction, reference in zip(predictions, references, strict=True)
-        ]
-        baseline = self._baseline
-        return scores if baseline is None else [rescale(score, baseline) for score in scores]
+        """Score pairs of texts that are not blank."""
+        if not predictions:
+            return []
+        self.cut += self._too_long({*predictions, *references})
+        columns = self._scorer.score(list(predictions), list(references))
+        return [BertScore(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
 
-    def _encode(self, texts: Sequence[str]) -> list[Matrix]:
-        """Return the token vectors of each text, shape (tokens, d), without padding."""
-        import torch
-
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        self._model.to(device)
-        limit = min(self._tokenizer.model_max_length, _positions(self._model.config))
-        order = sorted(range(len(texts)), key=lambda index: (len(texts[index]), index))
-        vectors: dict[int, Matrix] = {}
-        for start in range(0, len(order), self._batch_size):
-            chosen = order[start : start + self._batch_size]
-            batch = self._tokenizer(
-                [self._prefix + texts[index] if texts[index] else "" for index in chosen],
-                return_tensors="pt",
-                padding=True,
-                truncation=True,
-                max_length=limit,
-            ).to(device)
-            with torch.inference_mode():
-                states = self._model(**batch, output_hidden_states=True).hidden_states[self._layers].float().cpu()
-            lengths = batch["attention_mask"].sum(dim=1).tolist()
-            for row, (index, length) in enumerate(zip(chosen, lengths, strict=True)):
-                vectors[index] = states[row, :length].numpy()
-                self.cut += length >= limit and len(self._tokenizer(self._prefix + texts[index])["input_ids"]) > limit
-        return [vectors[index] for index in range(len(texts))]
+    def _too_long(self, texts: Collection[str]) -> int:
+        """Return how many texts have more tokens than the model reads."""
+        tokenizer = self._scorer._tokenizer
+        lengths = [len(ids) for ids in tokenizer(list(texts), verbose=False)["input_ids"]]
+        return sum(length > tokenizer.model_max_length for length in lengths)
 
     def fingerprint(self) -> Mapping[str, Json]:
         """Return the identity of the model and its settings."""
-        return {**_fingerprint(self._name), "layers": self._layers, "rescaled": self._baseline is not None}
+        return {**_fingerprint(self._name), "layers": self._layers, "rescaled": self._rescaled}
+
+
+def _package_scorer(
+    kind: Any, layers: int, batch_size: int, baseline: Sequence[float] | None, model: str, local_files_only: bool
+) -> Any:
+    """Make the package's scorer of a model that is on this machine: it has no argument that forbids a download."""
+    import torch
+    from huggingface_hub import snapshot_download
+
+    folder = model if Path(model).is_dir() else snapshot_download(model, local_files_only=local_files_only)
+    rescaled = baseline is not None
+    scorer = kind(
+        model_type=folder, num_layers=layers, batch_size=batch_size, lang="en", rescale_with_baseline=rescaled
+    )
+    if baseline is not None:  # the package finds its file by the model's name, which a folder's path is not
+        scorer._baseline_vals = torch.tensor(baseline)
+    return scorer
+
+
+def _hub_name(model: str) -> str:
+    """Return a model's name on the hub; a local folder bears its last part."""
+    return Path(model).name if Path(model).is_dir() else model
+
+
+def _baseline(model: str, layers: int) -> tuple[float, float, float]:
+    """Return the package's baseline for English: precision, recall and F1 of a model's layer.
+
+    Raises:
+        ScoringError: it has none.
+    """
+    import bert_score
+
+    file = Path(bert_score.__file__).parent / "rescale_baseline" / "en" / f"{_hub_name(model)}.tsv"
+    rows = file.read_text(encoding="utf-8").splitlines()[1:] if file.is_file() else []
+    for row in rows:
+        layer, precision, recall, f1 = row.split(",")
+        if int(layer) == layers:
+            return float(precision), float(recall), float(f1)
+    raise ScoringError(
+        f"BERTScore: package bert_score has no baseline for {model}, layer {layers}; set "
+        "scoring.bertscore_rescaled=false, or take roberta-large"
+    )
 
 
 def _positions(config: Any) -> int:

@@ -85,7 +85,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     for key, example in SECTIONS.items():
         check_mapping(key, settings.get(key, {}), example)
     index = IndexSettings(**settings.get("index", {}))
-    if index.kind == "flat":  # what runs had before there was a choice
+    if index == FLAT:  # what runs had before there was a choice
         settings = without(settings, ("index",))
     roles = delegated_roles(settings)
     check_raw_roles(settings["memory"], parts, roles)
@@ -223,6 +223,7 @@ def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:
     kept["memory"] = without_former_constants(kept["memory"])
     kept["dataset"] = without(_by_number(kept["dataset"], plan), ("path", "data_dir", "file"))
     kept["embedder"] = without(kept["embedder"], sorted(getattr(plan.embedder, "RUNTIME_FIELDS", ())))
+    kept = without(kept, ("index",) if plan.index.kind == "flat" else ("index.device",))  # scores are exact on both
     if plan.backbone is None:
         kept = without(kept, ("backbone", "reader"))
     else:

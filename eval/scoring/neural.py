@@ -70,7 +70,7 @@ def _bert_scores(scorer: BertScorer, pairs: Sequence[tuple[str, str, str]]) -> d
     A-Mem's rule for an empty side: F1 counts as 0, precision and recall do not exist.
     """
     empty: Scores = {"bert_f1": 0.0, "bert_precision": None, "bert_recall": None}
-    full = [pair for pair in pairs if pair[1] and pair[2]]
+    full = [pair for pair in pairs if pair[1].strip() and pair[2].strip()]
     values = scorer.score([pair[1] for pair in full], [pair[2] for pair in full])
     found: dict[str, Scores] = {question_id: dict(empty) for question_id, _, _ in pairs}
     best_last = sorted(zip(full, values, strict=True), key=lambda pair: pair[1].f1)

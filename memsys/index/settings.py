@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from memsys.errors import ConfigError
 
 IndexKind = Literal["flat", "hnsw", "ivf"]
+IndexDevice = Literal["cpu", "cuda"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class IndexSettings:
         search_depth: ``hnsw``: candidates of a search.
         lists: ``ivf``: cells.
         probes: ``ivf``: cells that a search looks into.
+        device: where vectors are compared in full: ``cuda`` is the first GPU. Approximate searches run in main memory.
     """
 
     kind: IndexKind = "flat"
@@ -34,13 +36,17 @@ class IndexSettings:
     search_depth: int = 128
     lists: int = 256
     probes: int = 32
+    device: IndexDevice = "cpu"
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(IndexKind):
             raise ConfigError(f"index.kind={self.kind!r} is unknown; choose one of {', '.join(get_args(IndexKind))}")
+        if self.device not in get_args(IndexDevice):
+            choices = ", ".join(get_args(IndexDevice))
+            raise ConfigError(f"index.device={self.device!r} is unknown; choose one of {choices}")
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name != "kind" and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            if field.name not in ("kind", "device") and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ConfigError(f"index.{field.name}={value!r} must be a whole number from 1")
         if self.kind == "ivf" and self.probes > self.lists:
             raise ConfigError(f"index.probes={self.probes} must be at most index.lists={self.lists}: there are no more")

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,6 @@ from memsys.index.bounds import LEAST_USEFUL, SimilarityBounds
 from memsys.index.products import inner_products
 from memsys.index.ranking import near_highest
 from memsys.index.settings import IndexSettings, chosen_index
-
-IndexDevice = Literal["cpu", "gpu"]
 
 #: Scores, distances and gains that agree to this many decimals are ties, which go to the older item.
 SCORE_DECIMALS = 6
@@ -50,22 +48,19 @@ class VectorIndex:
 
     Args:
         dimension: length of a vector.
-        device: where searches run; approximate ones in main memory.
-        settings: kind of index; ``None`` for the run's choice.
+        settings: kind of index and device; ``None`` for the run's choice.
 
     Raises:
-        ConfigError: ``device`` is unknown, or ``gpu`` with a FAISS built without GPU support or without a GPU.
+        ConfigError: a GPU is asked for, and this FAISS has no GPU support or sees no GPU.
     """
 
-    def __init__(self, dimension: int, device: IndexDevice = "cpu", settings: IndexSettings | None = None) -> None:
+    def __init__(self, dimension: int, settings: IndexSettings | None = None) -> None:
         import faiss
 
-        if device not in get_args(IndexDevice):
-            raise ConfigError(f"index device {device!r} is unknown; choose one of {', '.join(get_args(IndexDevice))}")
         self._dimension = dimension
         self._flat: Any = faiss.IndexFlatIP(dimension)
-        self._gpu = _GpuCopy() if device == "gpu" else None
         settings = settings or chosen_index()
+        self._gpu = _GpuCopy() if settings.device == "cuda" else None
         self._approximate = None if settings.kind == "flat" else ApproximateCandidates(settings, dimension)
         self._bounds: SimilarityBounds | None = None  # made by the first search that names a cosine to reach
         self._longest, self._measured = 0.0, 0  # square of the greatest length of so many first rows
@@ -360,8 +355,8 @@ class _GpuCopy:
 
         if not hasattr(faiss, "StandardGpuResources") or faiss.get_num_gpus() == 0:
             raise ConfigError(
-                "index device gpu: this FAISS has no GPU support or sees no GPU; install the extra "
-                "memsys[gpu] in place of faiss-cpu, or use device cpu"
+                "index.device=cuda: this FAISS has no GPU support or sees no GPU; install the extra memsys[gpu] in "
+                "place of faiss-cpu, or set index.device=cpu"
             )
         self._resources: Any = faiss.StandardGpuResources()
         self._index: Any = None

@@ -278,20 +278,20 @@ def test_misuse_is_refused() -> None:
     with pytest.raises(KeyError):
         index.replace(["x"], unit_rows(1))
     with pytest.raises(ConfigError, match="tpu"):
-        VectorIndex(2, device="tpu")  # type: ignore[arg-type]
+        IndexSettings(device="tpu")  # type: ignore[arg-type]
 
 
 def test_a_cpu_build_of_faiss_refuses_the_gpu_and_names_the_extra() -> None:
     import faiss
 
     if hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus():
-        index = VectorIndex(8, device="gpu")
+        index = VectorIndex(8, settings=IndexSettings(device="cuda"))
         rows = unit_rows(40)
         index.add([f"n{row}" for row in range(40)], rows)
         assert index.search(rows[3], 5) == filled(rows).search(rows[3], 5)
     else:
         with pytest.raises(ConfigError, match=r"memsys\[gpu\]"):
-            VectorIndex(8, device="gpu")
+            VectorIndex(8, settings=IndexSettings(device="cuda"))
 
 
 def approximate(kind: str, vectors: np.ndarray) -> VectorIndex:
@@ -382,7 +382,10 @@ def test_a_run_with_the_exact_index_is_the_run_that_it_was() -> None:
     config_dir = str(Path(__file__).resolve().parents[2] / "conf")
     with initialize_config_dir(config_dir, version_base="1.3"):
         exact, hnsw = make_plan(compose("config")), make_plan(compose("config", overrides=["index.kind=hnsw"]))
+        on_gpu = make_plan(compose("config", overrides=["index.device=cuda"]))
     assert "index" not in identity_of(exact, "x")
+    assert identity_of(on_gpu, "x") == identity_of(exact, "x") and on_gpu.settings["index"]["device"] == "cuda"
+    assert "device" not in identity_of(hnsw, "x")["index"]
     assert identity_of(hnsw, "x")["index"]["kind"] == hnsw.index.kind == "hnsw"
 
 

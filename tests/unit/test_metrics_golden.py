@@ -4,12 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from eval.metrics.evidence import evidence_scores, rank_by_substring
 from eval.metrics.locomo import stems
-from eval.metrics.neural import BertScore, greedy_match, rescale
 from eval.metrics.ngrams import punkt_tokens
 from eval.metrics.registry import METRICS
 from eval.metrics.text import ValueRule, amem_tokens, as_text
@@ -164,20 +162,6 @@ def test_best_of_several_references(case: dict[str, Any]) -> None:
     for key, name in names.items():
         ours = score_answer(METRICS[name], case["prediction"], case["references"], 4)
         assert ours == pytest.approx(case[key], abs=TOLERANCE), key
-
-
-@pytest.mark.parametrize("case", OWN["bertscore_synthetic"], ids=range(len(OWN["bertscore_synthetic"])))
-def test_bertscore_arithmetic(case: dict[str, Any]) -> None:
-    vectors = [np.asarray(case[key], dtype=np.float32) for key in ("candidate_embeddings", "reference_embeddings")]
-    ours = greedy_match(*vectors)
-    assert (ours.precision, ours.recall, ours.f1) == pytest.approx((case["P"], case["R"], case["F"]), abs=2e-6)
-
-
-def test_baseline_of_roberta_large() -> None:
-    baseline = tuple(OWN["bertscore_rescale"][key] for key in ("P", "R", "F"))
-    assert rescale(BertScore(*baseline), baseline).f1 == 0.0
-    assert rescale(BertScore(1.0, 1.0, 1.0), baseline) == BertScore(1.0, 1.0, 1.0)
-    assert rescale(BertScore(0.9, 0.9, 0.9), baseline).f1 == pytest.approx((0.9 - 0.83122575) / (1 - 0.83122575))
 
 
 RANKING_NAMES = {
