@@ -145,7 +145,7 @@ def _package_scorer(
 
 
 def _hub_name(model: str) -> str:
-    """Return a model's name on the hub; a local folder bears its last part."""
+    """Return a model's name on the hub; of a local folder its last part."""
     return Path(model).name if Path(model).is_dir() else model
 
 
