@@ -22,7 +22,8 @@ Make a run folder from recorded answers.
 
 A CSV file, or a JSON list of objects, needs a column `prediction` (or `hypothesis`) and one of `question` and
 `question_id`; `gold` (or `reference`), `category`, `conversation` (or `conversation_id`) and `context` are read where
-they are there. Of other files the form is found out if it is a known one; else they need --shape (docs/scores.md).""")
+they are there. Of other files the form is found out if it is a known one; else they need --shape (see
+docs/recorded.md).""")
 _EXAMPLE = """\
 examples:
   memsys recorded import answers.csv --as mine --dataset locomo --system "My memory" --backbone gpt-4o-mini

@@ -104,7 +104,7 @@ def _text(path: Path, encoding: str) -> str:
     except (UnicodeError, LookupError) as error:
         raise DataError(
             f"{path} is not {encoding} text ({error}); save it as UTF-8; for recorded answers a YAML "
-            f"can name its `encoding` (--shape FILE; {of_source('docs/scores.md')} has the keys)"
+            f"can name its `encoding` (--shape FILE; {of_source('docs/recorded.md')} has the keys)"
         ) from error
 
 

@@ -430,7 +430,7 @@ def test_a_blank_cell_holds_nothing_but_an_empty_answer(tmp_path: Path) -> None:
 
 
 def test_a_row_without_id_and_text_takes_the_question_between_its_neighbours(tmp_path: Path) -> None:
-    """As docs/scores.md says of rows that are matched by order."""
+    """As docs/recorded.md says of rows that are matched by order."""
     rows = ("c0:q0,Who sings?,a", ",,b", "c0:q2,Who sings?,c")
     imported = _rows_with_ids(tmp_path, *rows)
     assert imported.alignment.rows["c0:q1"].prediction == "b" and imported.alignment.by_order == {"c0:q1"}
@@ -475,8 +475,8 @@ def test_columns_are_separated_as_the_header_has_it(tmp_path: Path, name: str, s
 
 
 def test_the_documentation_has_every_key_of_a_shape(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "scores.md").read_text(encoding="utf-8")
-    section = page.partition("### A shape of your own")[2].partition("\n## ")[0]
+    page = (ROOT / "docs" / "recorded.md").read_text(encoding="utf-8")
+    section = page.partition("## A shape of your own")[2].partition("\n## ")[0]
     assert {one.name for one in fields(Shape)} - {"name"} == set(
         re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `")))
     )

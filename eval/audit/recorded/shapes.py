@@ -235,7 +235,7 @@ def column_shape(
     if "prediction" not in named or not {"question", "question_id"} & (named.keys() | outside.keys()):
         raise DataError(
             f"{path}: columns {listed(columns)}: needs `prediction` and one of `question`, `question_id`; "
-            f"name other columns in a YAML (--shape FILE; {of_source('docs/scores.md')} has its keys)"
+            f"name other columns in a YAML (--shape FILE; {of_source('docs/recorded.md')} has its keys)"
         )
     held = _named([one for one in columns if one not in blank])
     for name, same in held.items():

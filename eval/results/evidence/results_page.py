@@ -6,8 +6,8 @@ it shows.
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from eval.commands.commands import explains_errors, start
 from eval.config.presets import read_settings
@@ -27,7 +27,7 @@ PAGE = ROOT / "docs" / "results.md"
 FILE = Path(__file__).with_name("results_page.yaml")
 #: What names of bounded presets end with, which the page says once for all.
 _BOUNDED = ", bounded replies"
-_COLUMNS: Mapping[str, Callable[[SystemLine], str]] = {
+_FIGURES: Mapping[str, Callable[[SystemLine], str]] = {
     "F1": lambda line: figure(line.score),
     "F1 answerable": lambda line: figure(line.answerable),
     "R@5": lambda line: figure(line.at_5),
@@ -45,24 +45,29 @@ def page_tables(folder: Path = SUMMARIES) -> dict[str, str]:
         folder: of the exported runs.
 
     Raises:
-        ConfigError: ``results_page.yaml`` names a column that there is not.
+        ConfigError: ``results_page.yaml`` names a figure that there is not.
         RunDirectoryError: an experiment is missing, or its files are damaged.
     """
-    return {name: render_markdown(_table(settings, folder), level=0) for name, settings in read_settings(FILE).items()}
+    lines = cache(lambda experiment: _lines(folder / experiment))
+    return {name: render_markdown(_table(settings, lines), level=0) for name, settings in read_settings(FILE).items()}
 
 
-def _table(settings: Mapping[str, Any], folder: Path) -> Table:
-    """Return a table: its systems, those that show what is possible first, then by score."""
-    names = settings["columns"]
-    unknown = [name for name in names if name not in _COLUMNS]
+def _table(settings: Mapping[str, Sequence[str]], lines: Callable[[str], Mapping[str, SystemLine]]) -> Table:
+    """Return a table of systems by columns, a dash where an experiment has no run of a system."""
+    unknown = [name for _, name in settings.values() if name not in _FIGURES]
     if unknown:
-        raise ConfigError(f"{FILE}: there is no column {unknown[0]}; there are {', '.join(_COLUMNS)}")
-    runs, _ = read_runs([folder / settings["experiment"]])
-    prompts = settings.get("prompts", "ours")
-    shown = [run for run in runs if (run.record["config"].get("prompts") or {}).get("source", "ours") == prompts]
-    lines = [line for group in quality_groups(shown) for line in system_lines(group)]
-    rows = [[_name(line.run), *(_COLUMNS[name](line) for name in names)] for line in lines]
-    return Table("", columns(("system", *names)), rows)
+        raise ConfigError(f"{FILE}: there is no figure {unknown[0]}; there are {', '.join(_FIGURES)}")
+    shown = [(lines(experiment), _FIGURES[name]) for experiment, name in settings.values()]
+    systems = dict.fromkeys(system for known, _ in shown for system in known)
+    rows = [[name, *(write(known[name]) if name in known else None for known, write in shown)] for name in systems]
+    return Table("", columns(("system", *settings)), rows)
+
+
+def _lines(experiment: Path) -> dict[str, SystemLine]:
+    """Return an experiment's runs with our prompts by system: those that show what is possible first, then by score."""
+    runs, _ = read_runs([experiment])
+    shown = [run for run in runs if (run.record["config"].get("prompts") or {}).get("source", "ours") == "ours"]
+    return {_name(line.run): line for group in quality_groups(shown) for line in system_lines(group)}
 
 
 def _name(run: StoredRun) -> str:

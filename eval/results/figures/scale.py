@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from eval.commands.commands import explains_errors, start
 from eval.commands.places import RESULTS
 from eval.rendering.markdown import blocks as joined
-from eval.rendering.markdown import inline, render_markdown, replace_tables
+from eval.rendering.markdown import render_markdown, replace_tables
 from eval.rendering.separated import render_csv
-from eval.rendering.table import Cell, Column, Span, Table, columns
+from eval.rendering.table import Cell, Span, Table, columns
 from eval.results.figures.figures import GREY, MARKERS, PALETTE, STYLE, escape_texts, load_pyplot, write_figure
 from eval.results.figures.labels import label_points
 from eval.runs.files import write_atomic
@@ -113,8 +113,7 @@ def blocks(points: Sequence[ScalePoint]) -> dict[str, str]:
         ConfigError: the measurements of one table are of different days or machines.
     """
     plain = [point for point in points if not point.index and not point.texts and point.turns < MILLION]
-    other = [point for point in points if point not in plain]
-    return {"systems": _systems(plain), "indexes": _others(other), "million": _million(points)}
+    return {"systems": _systems(plain), "million": _million(points)}
 
 
 def _systems(points: Sequence[ScalePoint]) -> str:
@@ -151,19 +150,6 @@ def _steepness(name: str, known: Mapping[tuple[str, int], ScalePoint]) -> tuple[
     return max((size, point.turn_ms) for (system, size), point in known.items() if system == name)[1], name
 
 
-def _others(points: Sequence[ScalePoint]) -> str:
-    if not points:
-        return _said(points)
-    head = ["system", "turns", "a turn written (ms)", "a retrieval (ms)", "bytes a turn", "measured on"]
-    rows = [
-        [_name(point), f"{point.turns:,}", _written(point), _read(point), _bytes(point), point.date]
-        for point in sorted(points, key=lambda point: (point.turns, bool(point.stopped_at), point.read_ms))
-    ]
-    machine = _the_one([point.machine for point in points], "machine")
-    shown = render_markdown(Table("", [*columns(head[:-1]), Column(head[-1], "left")], rows), level=0)
-    return joined(f"Measured on {machine}, processor time.", shown, _stopped(points))
-
-
 def _million(points: Sequence[ScalePoint]) -> str:
     """Say who meets the goals with a million turns, or how they are measured while the file has none of that size."""
     found = sorted(
@@ -185,13 +171,6 @@ def _names(points: Sequence[ScalePoint]) -> str:
     index = [f" with `{point.index}`" if point.index else "" for point in points]
     texts = [f" on {point.texts}" if point.texts else "" for point in points]
     return "; ".join(f"`{point.system}`{one}{other}" for point, one, other in zip(points, index, texts, strict=True))
-
-
-def _name(point: ScalePoint) -> tuple[Span | str, ...]:
-    """Name the system, with the index and the texts where they are not the usual ones."""
-    index: tuple[Span | str, ...] = (", ", Span(point.index, "code")) if point.index else ()
-    texts = f"{' on' if index else ','} {point.texts}" if point.texts else ""
-    return (Span(point.system, "code"), *index, texts)
 
 
 def _said(points: Sequence[ScalePoint]) -> str:
@@ -237,7 +216,7 @@ def _bytes(point: ScalePoint | None) -> Cell:
 def _stopped(points: Sequence[ScalePoint]) -> str:
     """Say by name which systems were stopped, where, and after how long."""
     found = [
-        f"{inline(_name(point))} at {point.stopped_at:,} of {point.turns:,} after {point.limit_s:g} s"
+        f"`{point.system}` at {point.stopped_at:,} of {point.turns:,} after {point.limit_s:g} s"
         for point in sorted(points, key=lambda point: point.what)
         if point.stopped_at
     ]
