@@ -7,7 +7,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 #: Seconds a cell waits for its run directory: a job that was requeued may start before the disk knows that its first
 #: process is gone.
 LOCK_WAIT_S = 120.0
+#: Option of ours among Hydra's: fetch without a question.
+AGREED = "--yes"
 
 
 @explains_errors
@@ -36,14 +40,20 @@ def main() -> int:
     if sys.stderr.isatty() and not any(argument.startswith(("--c", "--i", "-c", "-i")) for argument in sys.argv[1:]):
         sys.stderr.write("reading the configuration ...\n")
 
-    compose_and_run(sys.argv[1:])
+    arguments = [argument for argument in sys.argv[1:] if argument != AGREED]
+    compose_and_run(arguments, agreed=len(arguments) < len(sys.argv) - 1)
     return 0
 
 
-def compose_and_run(arguments: Sequence[str]) -> None:
+def compose_and_run(arguments: Sequence[str], *, agreed: bool = False) -> None:
     """Compose the settings of a command line and run them; of ``+sweep=a,b`` one sweep after the other.
 
+    Args:
+        arguments: of the command line.
+        agreed: fetch the model that a run has where none is named, without a question.
+
     Raises:
+        AssetError: this model is not here and was not fetched.
         ConfigError: something on the command line does not exist, or does not fit.
     """
     from eval.config.command_line import one_sweep_each, split
@@ -52,12 +62,12 @@ def compose_and_run(arguments: Sequence[str]) -> None:
     report_repeated(split(arguments).overrides)  # as they were written
     each = one_sweep_each(arguments)
     lines = [check_command_line(one) for one in each]  # before the first of them runs
-    statuses = [_run_line(line, one) for line, one in zip(lines, each, strict=True)]
+    statuses = [_run_line(line, one, agreed=agreed) for line, one in zip(lines, each, strict=True)]
     if any(statuses):
         sys.exit(max(statuses))
 
 
-def _run_line(line: "CommandLine", arguments: Sequence[str]) -> int:
+def _run_line(line: "CommandLine", arguments: Sequence[str], *, agreed: bool) -> int:
     """Run a command line, or hand it to Hydra where it is not a single run; returns the exit status of a sweep.
 
     Raises:
@@ -67,17 +77,39 @@ def _run_line(line: "CommandLine", arguments: Sequence[str]) -> int:
     from omegaconf.errors import OmegaConfBaseException
 
     from eval.config.compose import compose_run
+    from eval.config.first_run import chosen_model
     from eval.config.overrides import check_effect, explained
 
+    added = chosen_model(line.overrides)
+    line = replace(line, overrides=(*line.overrides, *added))
     config = None if line.options else compose_run(line.overrides)
     try:
         if config is not None:
             check_effect(config, line.overrides)
-            run_single(config)
+            run_single(config, partial(_fetch_model, added, agreed=agreed))
             return 0
         return _run_in_hydra(line.arguments())
     except (HydraException, OmegaConfBaseException) as error:
         raise explained(arguments, error) from error
+
+
+def _fetch_model(added: Sequence[str], *, agreed: bool) -> None:
+    """Say which model a run has that names none, and see that it is here.
+
+    Args:
+        added: backbone and reader as overrides; empty where the run names its own.
+        agreed: fetch the model without a question.
+
+    Raises:
+        AssetError: it is not here and was not fetched.
+    """
+    from eval.commands.fetching import fetch_missing
+    from eval.commands.terminal import say
+    from eval.config.first_run import OTHERWISE, missing_models
+
+    if added:
+        say(f"no backbone is named; this run has {' '.join(added)}")
+        fetch_missing(missing_models(added[0].partition("=")[2]), agreed=agreed, otherwise=OTHERWISE)
 
 
 def _run_in_hydra(arguments: list[str]) -> int:
@@ -129,8 +161,13 @@ def primary_score(run: Path, config: "DictConfig") -> float:
     return math.nan if mean is None else float(mean)
 
 
-def run_single(config: "DictConfig") -> str:
-    """Run a configuration that holds Hydra's own part; returns the run directory."""
+def run_single(config: "DictConfig", prepare: Callable[[], None] = lambda: None) -> str:
+    """Run a configuration that holds Hydra's own part; returns the run directory.
+
+    Args:
+        config: as composed.
+        prepare: called before the run, once its settings are known to fit.
+    """
     from hydra.core.hydra_config import HydraConfig
     from hydra.core.utils import configure_log
 
@@ -141,14 +178,16 @@ def run_single(config: "DictConfig") -> str:
     configure_log(config.hydra.job_logging, config.hydra.verbose)
     make_folder(config.hydra.run.dir)
     with one_message():
-        return _run_and_compare(without_hydra(config))
+        return _run_and_compare(without_hydra(config), prepare)
 
 
-def _run_and_compare(config: "DictConfig") -> str:
+def _run_and_compare(config: "DictConfig", prepare: Callable[[], None] = lambda: None) -> str:
     from eval.running.composed import make_plan
     from eval.running.experiment import compare_runs
 
-    path, code = run_one(make_plan(config))
+    plan = make_plan(config)
+    prepare()
+    path, code = run_one(plan)
     if code:
         sys.exit(code)
     if config.score:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.commands.terminal import stage
 from eval.config.compose import config_loader, without_hydra
+from eval.config.first_run import chosen_model
 from eval.config.overrides import check_command_line, compose_checked
 from eval.loaders.contract import LoadedData
 from eval.running.backbones import server_group
@@ -142,6 +143,7 @@ class Composer:
             ConfigError: an override is wrong.
         """
         overrides = check_command_line(["-m", *overrides]).overrides
+        overrides = (*overrides, *chosen_model(overrides))
         config = self.compose(overrides, sweep=True)
         jobs = sweep_jobs(config, self._loader)
         cells = []
