@@ -5,7 +5,8 @@ Without a run it grades the probe set alone; with ``--people N`` it grades N ans
 are wrong on purpose, and keeps the figures in ``results/audit/judge_presets.csv``; with ``--known N`` it does so with
 the gold answers of N questions of BEAM-100K, by their own rubrics and by others, and under ``judge.order=model`` with
 N events of its orders instead, paired with themselves and with others. Started again it goes on where it stopped;
-verdicts that are there cost nothing. Composes ``conf/judging.yaml``.
+verdicts that are there cost nothing, and ``--again`` asks for those that could not be read. Composes
+``conf/judging.yaml``.
 """
 
 import argparse
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.people or options.known:
             _measure(options.people, options.known, runs, settings)
         else:
-            _judge(runs, settings)
+            _judge(runs, settings, again=options.again)
     except BackboneError as error:
         complain(f"{error}; verdicts so far are kept, the same command goes on")
         return EXIT_INCOMPLETE
@@ -58,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of conf/judging.yaml"
     )
+    parser.add_argument("--again", action="store_true", help="ask again for verdicts that could not be read")
     measured = parser.add_mutually_exclusive_group()
     measured.add_argument(
         "--known",
@@ -99,23 +101,26 @@ def _measure(people: int | None, known: int | None, runs: Sequence[Path], overri
     say(f"kept in {FILE}")
 
 
-def _judge(runs: Sequence[Path], overrides: Sequence[str]) -> None:
+def _judge(runs: Sequence[Path], overrides: Sequence[str], *, again: bool) -> None:
+    from eval.commands.terminal import say
     from eval.judge.report import show, show_probe
-    from eval.judge.work import check_run, is_judged, judge_run
+    from eval.judge.work import check_run, is_judged, judge_run, unreadable
     from eval.scoring.summary import summarise
     from eval.scoring.verdicts.store import load_judged
 
     plan = make_plan(overrides)
     for run in runs:
         check_run(run)
-    left = [run for run in runs if not is_judged(plan, run)]
+    left = [run for run in runs if not is_judged(plan, run) or (again and unreadable(plan, run))]
     if left or not runs:
         probe = _probe(plan)
         show_probe(f"judge {plan.judge.name} on {plan.backbone.name}", probe)
         for run in left:
-            judge_run(plan, run, probe)
+            judge_run(plan, run, probe, again=again)
     for run in runs:
         show(str(run), summarise(run)["judges"], load_judged(run))
+        if left_over := unreadable(plan, run):
+            say(f"{run}: {left_over} of the judge's replies hold no verdict; the same command with --again asks again")
 
 
 def _probe(plan: "JudgePlan") -> dict[str, object]:

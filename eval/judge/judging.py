@@ -104,7 +104,7 @@ class AnswerJudge(JudgeAtWork):
 
         Args:
             items: answers to grade.
-            done: verdicts stored before.
+            done: verdicts stored before; none of those that are to be asked for again.
             on_verdict: keeps a verdict; called as each comes.
 
         Raises:

@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -180,13 +180,19 @@ def _check_same(meta: Mapping[str, Any], own: Mapping[str, Json], path: Path) ->
         )
 
 
-def judge_run(plan: JudgePlan, run_dir: Path, probe: Mapping[str, Json]) -> None:
+def unreadable(plan: JudgePlan, run_dir: Path) -> int:
+    """Return how many replies of this judge, of those stored, hold no verdict."""
+    return sum(verdict.verdict is None for verdict in read_verdicts(verdict_paths(run_dir, plan.name)[0]))
+
+
+def judge_run(plan: JudgePlan, run_dir: Path, probe: Mapping[str, Json], *, again: bool = False) -> None:
     """Judge a run's answers, or the rest of them.
 
     Args:
         plan: what judges.
         run_dir: a complete run.
         probe: how the judge did on the probe set; kept next to the verdicts.
+        again: ask also for verdicts whose replies could not be read, and for fresh replies.
 
     Raises:
         BackboneError: the backbone failed; verdicts until then are kept and the same command goes on.
@@ -197,7 +203,9 @@ def judge_run(plan: JudgePlan, run_dir: Path, probe: Mapping[str, Json]) -> None
     try:
         references, answers = load_references(run_dir).values(), load_answers(run_dir).values()
         orders = ordered_answers(references, answers) if plan.judge.order == "model" else []
-        asyncio.run(_judge(plan, directory, items_of(plan.judge, references, answers), orders, probe))
+        asked = replace(plan, use_cache=False) if again else plan
+        items = items_of(plan.judge, references, answers)
+        asyncio.run(_judge(asked, directory, items, orders, probe, again=again))
     finally:
         directory.close()
 
@@ -208,6 +216,8 @@ async def _judge(
     items: Sequence[JudgedItem],
     orders: Sequence[OrderedAnswer],
     probe: Mapping[str, Json],
+    *,
+    again: bool,
 ) -> None:
     rows, meta_path = verdict_paths(directory.path, plan.name)
     written = [path.relative_to(directory.path).as_posix() for path in (rows, meta_path, order_path(rows))]
@@ -225,7 +235,8 @@ async def _judge(
         write_json(meta_path, {**meta, "status": "running"})
         with _appending(rows) as keep:
             judge = AnswerJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
-            await judge.grade(items, read_verdicts(rows), keep)
+            done = [one for one in read_verdicts(rows) if one.verdict is not None or not again]
+            await judge.grade(items, done, keep)
         if plan.judge.order == "model":
             repeats = max(plan.judge.repeats, meta[ORDER]["repeats"])
             await _align(plan, backbone, order_path(rows), orders, repeats)

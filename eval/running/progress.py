@@ -188,11 +188,15 @@ class TerminalProgress(RunProgress):
 
 
 class LineProgress(RunProgress):
-    """One line at the start, every ``every`` seconds, and at the end; for logs and batch systems."""
+    """One line at the start, every ``every`` seconds, and at the end; for logs and batch systems.
+
+    Where nothing ended since the last line, the next one waits twice as long: one reply may take minutes.
+    """
 
     def __init__(self, totals: RunTotals, shown: DisplayState, every: float = 15.0) -> None:
         super().__init__(totals, shown)
         self._every, self._last = every, self.begun
+        self._wait, self._said, self._changed = every, (-1, -1, -1), self.begun
         self._saying = threading.Lock()
         self._repeated = RepeatedCall(self.show, _REPEAT_SECONDS, "progress")
 
@@ -215,12 +219,24 @@ class LineProgress(RunProgress):
     def show(self) -> None:
         """Write a line if the last one is old enough."""
         with self._saying:
-            if self.shown.clock() - self._last >= self._every:
+            now, ended = self.shown.clock(), self._ended()
+            if ended != self._said:
+                self._wait = self._every
+            if now - self._last >= self._wait:
                 self._say()
 
     def _say(self) -> None:
-        self._last = self.shown.clock()
+        self._last, ended = self.shown.clock(), self._ended()
+        if ended != self._said:
+            self._changed = self._last
+        else:
+            self._wait *= 2
+        self._said = ended
         _print(", ".join(part for part in self._parts() if part))
+
+    def _ended(self) -> tuple[int, int, int]:
+        """Return how many turns, questions and calls have ended."""
+        return self.turns.done, self.questions.done, self.shown.traffic().calls
 
     def _parts(self) -> Iterator[str]:
         turns, questions = self.turns, self.questions
@@ -229,6 +245,8 @@ class LineProgress(RunProgress):
         yield f"writing: {writing}" if writing else ""
         yield f"answering: {answering}" if answering else ""
         yield f"loading {self.shown.loading}" if self.loading else self.note()
+        quiet = self._last - self._changed
+        yield f"no call ended for {duration(quiet)}" if quiet >= self._every > 0 and not self.loading else ""
 
 
 def _print(line: str) -> None:

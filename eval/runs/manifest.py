@@ -104,8 +104,11 @@ def read_manifest(folder: Path) -> Manifest | None:
     path = folder / MANIFEST
     if not path.is_file():
         return None
+    found = _parsed(path)
     try:
-        return record_from(Manifest, _parsed(path))
+        if found is None:
+            raise RowError("it holds no JSON object")
+        return record_from(Manifest, found)
     except RowError as error:
         raise RunDirectoryError(f"{path} is damaged ({error}); {_advice(folder, [MANIFEST])}") from error
 

@@ -172,6 +172,26 @@ def test_judging_again_asks_nothing(tmp_path: Path, server: StubServer) -> None:
     assert server.state.count == asked
 
 
+def test_a_verdict_that_could_not_be_read_is_asked_for_again_on_demand(
+    tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It stayed for ever: the run counted as judged, and the cache held the reply."""
+    path = write_run(tmp_path)
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    assert "1 of the judge's replies hold no verdict" in " ".join(capsys.readouterr().out.split())
+    before = {verdict.question_id: verdict.verdict for verdict in load_judged(path)[0].verdicts}
+    (lost,) = [name for name, verdict in before.items() if verdict is None]
+    server.state.replies = lambda _: json.dumps({"reason": "because", "verdict": CORRECT})
+    asked = server.state.count
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
+    assert server.state.count == asked
+    assert main([str(path), *arguments(server, tmp_path), "--again"]) == 0
+    assert server.state.count == asked + 1
+    after = {verdict.question_id: verdict.verdict for verdict in load_judged(path)[0].verdicts}
+    assert after == {**before, lost: CORRECT}
+    assert "no verdict" not in capsys.readouterr().out.rpartition("hold no verdict")[2]
+
+
 def test_a_stopped_judge_goes_on_to_the_same_verdicts(tmp_path: Path, server: StubServer) -> None:
     whole, path = write_run(tmp_path / "a"), write_run(tmp_path / "b")
     assert main([str(whole), *arguments(server, tmp_path / "a")]) == 0

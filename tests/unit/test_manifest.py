@@ -450,3 +450,11 @@ def test_settled_questions_are_signed_and_settle_signs_again(
     signed = (tmp_path / MANIFEST).read_bytes()
     assert settle_main([str(tmp_path), "--close"]) == 0
     assert (tmp_path / MANIFEST).read_bytes() == signed
+
+
+@pytest.mark.parametrize("content", ["[1]", "null", "{"])
+def test_a_manifest_that_is_no_object_is_said_to_be_so(content: str, tmp_path: Path) -> None:
+    """A list was reported as "found None"."""
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(RunDirectoryError, match=r"manifest\.json is damaged \(it holds no JSON object\)"):
+        read_manifest(tmp_path)

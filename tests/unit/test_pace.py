@@ -7,8 +7,17 @@ import pytest
 
 from eval.commands.counting import duration
 from eval.commands.terminal import Stages, console
+from eval.running import progress as progress_module
 from eval.running.eta import AnsweringPace, WritingPace
-from eval.running.progress import DisplayState, LineProgress, RunProgress, RunTotals, TrafficSince, traffic_note
+from eval.running.progress import (
+    DisplayState,
+    LineProgress,
+    RunProgress,
+    RunTotals,
+    TrafficSince,
+    make_progress,
+    traffic_note,
+)
 
 
 class Clock:
@@ -193,19 +202,66 @@ def test_calls_are_shown_while_no_turn_and_no_question_ends(
 ) -> None:
     monkeypatch.setattr("eval.running.progress._REPEAT_SECONDS", 0.01)
     console.cache_clear()
-    clock, asked = Clock(), threading.Semaphore(0)
+    clock, said = Clock(), threading.Semaphore(0)
+    write = progress_module._print
+    monkeypatch.setattr("eval.running.progress._print", lambda line: (write(line), said.release()))
 
     def traffic() -> TrafficSince:
-        asked.release()
         return TrafficSince(calls=60, tokens=600, in_flight=3, cache_hits=0)
 
     with LineProgress(RunTotals(turns=12, questions=5), DisplayState("gam on sample", traffic, clock=clock)):
-        assert asked.acquire(timeout=10)  # the line at the start
+        assert said.acquire(timeout=10)  # the line at the start
         clock.now += 30
-        assert asked.acquire(timeout=10)  # one that no event caused
+        assert said.acquire(timeout=10)  # one that no event caused
     console.cache_clear()
-    line = "gam on sample: 0/12 turns, 0/5 questions, 2.0 calls/s, 20 tokens/s, 3 in flight"
+    line = "gam on sample: 0/12 turns, 0/5 questions, 2.0 calls/s, 20 tokens/s, 3 in flight, no call ended for 30 s"
     assert capsys.readouterr().out.splitlines().count(line) == 2  # that one, and the line at the end
+
+
+def test_lines_become_rarer_while_one_long_reply_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seven lines in a row said 33/34 questions."""
+    monkeypatch.setattr("eval.running.progress._REPEAT_SECONDS", 1000.0)
+    console.cache_clear()
+    clock, calls = Clock(), [33]
+
+    def traffic() -> TrafficSince:
+        return TrafficSince(calls=calls[0], tokens=600, in_flight=1, cache_hits=0)
+
+    with LineProgress(RunTotals(12, 34, 12, 33), DisplayState("rag on sample", traffic, clock=clock)) as progress:
+        moments = []
+        for _ in range(106):
+            before = progress._last
+            progress.show()
+            moments += [clock.now] if progress._last != before else []
+            clock.now += 1
+        assert [moment - 100 for moment in moments] == [15, 45, 105]
+        calls[0] += 1
+        clock.now += 14
+        progress.show()
+        assert progress._last == clock.now  # something ended: as often as before
+    console.cache_clear()
+    lines = capsys.readouterr().out.splitlines()
+    assert "no call ended for 1 min 45 s" in lines[3] and "no call ended" not in lines[4]
+
+
+@pytest.mark.parametrize("style", ["bars", "lines"])
+def test_both_displays_show_counts_and_time_left(
+    style: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    console.cache_clear()
+    clock = Clock()
+    shown = DisplayState("rag on sample", lambda: TrafficSince(10, 100, 1, 0), clock=clock)
+    with make_progress(style, RunTotals(12, 34, 12), shown) as progress:
+        for _ in range(4):
+            clock.now += 15
+            progress.retrieved(0.1)
+            progress.answered(15.0)
+    console.cache_clear()
+    said = capsys.readouterr().out
+    assert "4/34" in said and "5 min 38 s left" in said  # 45.1 s for four, thirty to go
 
 
 def test_requests_in_flight_are_shown_before_the_first_is_answered() -> None:

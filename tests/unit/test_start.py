@@ -257,7 +257,7 @@ def test_a_single_run_is_composed_once(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(loader, "load_configuration", counted)
     monkeypatch.setattr("eval.run.run_one", no_run)
-    compose_and_run(["memory=clag_small", "seed=7", "score=false", f"runs_dir={tmp_path}"])
+    compose_and_run(["backbone=smollm2_135m", "memory=clag_small", "seed=7", "score=false", f"runs_dir={tmp_path}"])
     assert len(composed) == 1
     assert [(plan.memory.name, plan.seed, "hydra" in plan.settings) for plan in plans] == [("clag_small", 7, False)]
     for overrides in (["+sweep=clag_table7"], ["memory=rag,clag"], ["hydra.verbose=false"], ["memory.no_such=1"]):
@@ -272,7 +272,7 @@ def test_a_run_leaves_the_loggers_as_they_are(
     monkeypatch.setattr("eval.run.run_one", lambda *_: ("", 0))
     monkeypatch.setattr(sys, "argv", ["eval.run"])
     logger, level = logging.getLogger("memsys.llm.cache_files"), logging.getLogger().level
-    compose_and_run(["memory=no_memory", "score=false", f"runs_dir={tmp_path}", *arguments])
+    compose_and_run(["backbone=smollm2_135m", "memory=no_memory", "score=false", f"runs_dir={tmp_path}", *arguments])
     assert not logger.disabled and logger.isEnabledFor(logging.WARNING)
     assert logging.getLogger().level == level
 
