@@ -255,7 +255,7 @@ CUT = """[...document.querySelectorAll('main .scroll')].filter((node) => node.sc
     .map((node) => node.getAttribute('aria-label'))"""
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, 800, 1000, 1280, 1600])
 def test_no_table_has_to_be_scrolled_sideways(page: Page, report: Path, width: int) -> None:
     page.size(width, 800, mobile=width < 760)
     for view in ("results", "questions?q=conv-26:1", "compare"):
@@ -324,6 +324,25 @@ def test_numbers_are_not_cut_on_a_phone_and_all_is_open_on_paper(page: Page, rep
     page.send("Emulation.setEmulatedMedia", media="print")
     assert page.run("getComputedStyle(document.querySelector('.top')).display") == "none"
     page.send("Emulation.setEmulatedMedia", media="")
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_words_are_not_broken_on_a_phone(page: Page, report: Path, width: int) -> None:
+    """`tokens` and `write` stood there as `token s` and `writ e`."""
+    page.size(width, 844, mobile=True)
+    go(page, report)
+    heights = page.run(
+        """[...document.querySelectorAll('table.board td:not(.wide)')]
+        .filter((node) => node.innerText && node.offsetParent).map((node) => node.getBoundingClientRect().height)"""
+    )
+    assert heights and max(heights) < 40
+
+
+def test_the_choices_above_the_table_share_one_line_where_there_is_room(page: Page, report: Path) -> None:
+    page.size(1600, 900)
+    go(page, report)
+    tops = page.run("[...document.querySelectorAll('.filters label')].map((node) => node.getBoundingClientRect().top)")
+    assert len(tops) >= 2 and len(set(tops)) == 1
 
 
 def test_runs_that_have_not_ended_are_shown_with_their_progress(page: Page, tmp_path: Path) -> None:
