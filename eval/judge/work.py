@@ -16,6 +16,7 @@ from eval.judge.judging import AnswerJudge, JudgedItem, items_of
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
 from eval.running.backbones import engines_for
 from eval.running.plan import without
+from eval.running.servers import fitted
 from eval.running.unanswered import UnansweredLimits, UnansweredWatch
 from eval.runs.files import JsonLines, write_json, write_rows
 from eval.runs.folders import find_run_folders
@@ -337,8 +338,9 @@ async def judge_backbone(
             on_call(call)
         watch.see(call)
 
+    asked = await fitted(plan.backbone, plan.cache_dir, log_dir)
     backbone = Backbone(
-        plan.backbone,
+        asked.config,
         engines_for([plan.backbone])[0],
         cache=ReplyCache(plan.cache_dir, shared=True) if plan.use_cache else None,
         on_call=seen,

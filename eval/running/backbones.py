@@ -3,7 +3,7 @@
 import asyncio
 import atexit
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.running.budgets import RunMeters
 from eval.running.server_requests import ask_for_servers
+from eval.running.servers import FittedBackbone, fitted
 from eval.runs.rundir import CallFolder
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import LanguageModel
@@ -67,6 +68,7 @@ class BackboneSelection:
         second_roles: names of roles.
         serving: where servers of other processes are found.
         seed: the run's.
+        cache_dir: folder of replies, with what is known of servers; ``None``: nothing is asked of servers.
     """
 
     main: BackboneConfig
@@ -74,15 +76,24 @@ class BackboneSelection:
     second_roles: tuple[str, ...]
     serving: Serving
     seed: int
+    cache_dir: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Backbones:
-    """The open backbone of a run and, where some roles ask another model, that one."""
+    """The open backbone of a run and, where some roles ask another model, that one.
+
+    Attributes:
+        main: answers.
+        second: answers ``second_roles``.
+        second_roles: names of roles.
+        servers: what was found about servers of others, and which settings were chosen.
+    """
 
     main: "Backbone"
     second: "Backbone | None" = None
     second_roles: tuple[str, ...] = ()
+    servers: Sequence[dict[str, Json]] = ()
 
     def bind(self, conversation_id: str) -> LanguageModel:
         """Return the model bound to one conversation."""
@@ -189,12 +200,17 @@ async def connect(
 
     Raises:
         BackboneError: a server did not come up, or cannot be reached.
+        ConfigError: a setting that the user gave is none that the server takes.
     """
     from memsys.llm.backbone import Backbone
 
     configs = {"logs": choice.main} | ({"logs/second": choice.second} if choice.second else {})
     opened = []
+    known: list[FittedBackbone] = []
     for (logs, config), engine in zip(configs.items(), engines_for(configs.values(), choice.serving), strict=True):
+        if choice.cache_dir is not None and not choice.serving.shared:
+            known.append(await fitted(config, choice.cache_dir, directory.path / logs))
+            config = known[-1].config
         backbone = Backbone(
             config,
             engine,
@@ -206,4 +222,5 @@ async def connect(
         backbone.meter = meters.main if logs == "logs" else meters.second
         stack.push(partial(_stop_if_cancelled, engine))
         opened.append(await stack.enter_async_context(backbone))
-    return Backbones(opened[0], opened[1] if choice.second else None, choice.second_roles)
+    asked = [one.record() for one in known if one.found is not None]
+    return Backbones(opened[0], opened[1] if choice.second else None, choice.second_roles, asked)

@@ -165,7 +165,9 @@ async def _run(
         directory.on_call = watch.see
         backbone, loaded = await load_models(plan, directory, stack, loading, meters)
         identity = {**identity, "model": backbone.fingerprint() if backbone else None}
-        record = directory.begin(make_record(plan, data, identity, directory.path))
+        record = make_record(plan, data, identity, directory.path)
+        record.servers = list(backbone.servers) if backbone else []
+        directory.begin(record)
         check_prompt_files(directory, plan.settings)
         record.loading = loading.seconds  # the very mapping: saved again when the run ends, it has the embedder too
         directory.write_references(reference_records(data.samples))

@@ -14,6 +14,7 @@ from eval.running.loading import BACKBONE, EMBEDDER, Loading, embeds
 from eval.running.paid_embedding import PaidEmbedder
 from eval.running.plan import Plan
 from eval.running.progress import TrafficSince
+from eval.running.roles import check_raw_roles
 from eval.running.runner import RunResources
 from eval.running.timing import LoadingEmbedder
 from eval.runs.rundir import CallFolder, RunDirectory
@@ -96,12 +97,15 @@ async def open_backbones(
         return ReplyCache(plan.cache_dir, shared=plan.cache_shared) if plan.use_cache else None
 
     meters = meters or run_meters(plan, directory)
-    return await connect(backbone_selection(plan, plan.backbone), stack, directory, make_cache, meters)
+    opened = await connect(backbone_selection(plan, plan.backbone), stack, directory, make_cache, meters)
+    parts = {"backbone": opened.main.config, "second": opened.second.config if opened.second else None}
+    check_raw_roles(plan.settings["memory"], parts, plan.second_roles)  # its server may complete no raw prompts
+    return opened
 
 
 def backbone_selection(plan: Plan, main: BackboneConfig) -> BackboneSelection:
     """Return the backbones that a plan names, ``main`` and perhaps a second one, as its conversations share them."""
-    return BackboneSelection(main, plan.second, plan.second_roles, plan.serving, plan.seed)
+    return BackboneSelection(main, plan.second, plan.second_roles, plan.serving, plan.seed, plan.cache_dir)
 
 
 def make_resources(

@@ -28,7 +28,7 @@ _REFUSES = re.compile(
     r"unsupported|not (?:yet )?support|n.t support|unavailable|not available|unknown|unrecogni[sz]ed|unexpected|"
     r"not permitted|not allowed|only .{0,40}(?:allowed|supported)|extra (?:inputs|fields)|additional propert|"
     r"deprecated|not implemented|not enabled|cannot be used|not compatible|incompatible|invalid schema|"
-    r"must contain the word|removed|use '?max_(?:completion_)?tokens",
+    r"must contain the word|removed|missing field|must be 'json_schema'|use '?max_(?:completion_)?tokens",
     re.IGNORECASE,
 )
 #: Further names for a field in the words of servers.
@@ -73,7 +73,7 @@ class Adaptation:
     said: str
 
     def __str__(self) -> str:
-        made = f"{self.setting}={_written(self.chosen)}" if self.setting else "requests go without it"
+        made = f"{self.setting}={written(self.chosen)}" if self.setting else "requests go without it"
         return f"the server refuses {self.field} ({self.said}); chosen: {made}"
 
 
@@ -92,6 +92,7 @@ class AcceptedFields:
 
     Args:
         config: as it was composed; ``config.explicit`` names what the user set.
+        quiet: choices are not logged.
 
     Attributes:
         config: of the next request.
@@ -101,8 +102,8 @@ class AcceptedFields:
         probed: whether it was, or need not be.
     """
 
-    def __init__(self, config: BackboneConfig) -> None:
-        self.config = config
+    def __init__(self, config: BackboneConfig, *, quiet: bool = False) -> None:
+        self.config, self._quiet = config, quiet
         self.adaptations: list[Adaptation] = []
         self.on_adapted: Callable[[Adaptation], None] = lambda adaptation: None
         self._left_out: set[str] = set()
@@ -136,8 +137,8 @@ class AcceptedFields:
         said = " ".join(refusal.split())[:_SHOWN]
         if _is_explicit(choice.setting, config):
             raise BackboneUnusableError(
-                f"the server refuses {field} ({said}), which {choice.setting}={_written(choice.given)} asks for; leave "
-                f"that setting out, or set {choice.setting}={_written(choice.chosen)}"
+                f"the server refuses {field} ({said}), which {choice.setting}={written(choice.given)} asks for; leave "
+                f"that setting out, or set {choice.setting}={written(choice.chosen)}"
             )
         self.config = choice.config
         if choice.config is config:
@@ -147,7 +148,8 @@ class AcceptedFields:
 
     def _note(self, adaptation: Adaptation) -> None:
         self.adaptations.append(adaptation)
-        logger.warning("backbone %s: %s", self.config.name, adaptation)
+        if not self._quiet:
+            logger.warning("backbone %s: %s", self.config.name, adaptation)
         self.on_adapted(adaptation)
 
     def _choice(self, field: str) -> _Choice | None:
@@ -216,5 +218,6 @@ def _places(refusal: str, field: str) -> Iterator[int]:
             yield match.start()
 
 
-def _written(value: Json) -> str:
+def written(value: Json) -> str:
+    """Return a setting's value as it is given on a command line."""
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -25,6 +25,7 @@ from memsys.llm.refusals import (
     PromptWithheldError,
     RepeatedFailureError,
     RequestRefusedError,
+    refusal_words,
     stated_window,
 )
 from memsys.llm.scope import CallScope, call_scope
@@ -191,7 +192,7 @@ class BoundModel:
                 return await self._answer(request, role, key, scope, in_flight)
             except RequestRefusedError as error:
                 others = self._shared.dialect == "openai"
-                if not others or not accepted.adapt(config, request.body, _refusal(error)):
+                if not others or not accepted.adapt(config, request.body, refusal_words(error)):
                     raise
 
     async def _probe(self) -> None:
@@ -210,7 +211,7 @@ class BoundModel:
                     await shared.transport.send(request.path, request.body, lambda payload, seconds: None)
                     role = None
                 except RequestRefusedError as error:
-                    role = role if accepted.adapt(accepted.config, request.body, _refusal(error)) else None
+                    role = role if accepted.adapt(accepted.config, request.body, refusal_words(error)) else None
             accepted.probed = True
 
     async def _answer(
@@ -366,11 +367,6 @@ class BoundModel:
 def _said(completion: Completion) -> str:
     """Return the text of a reply without its reasoning; empty if the reply was withheld."""
     return "" if is_withheld(completion.finish_reason) else strip_thinking(completion.text)
-
-
-def _refusal(error: RequestRefusedError) -> str:
-    """Return the server's message without our prefix."""
-    return str(error).partition("with status ")[2].partition(": ")[2] or str(error)
 
 
 def _is_malformed(role: Role, parsed: Parsed) -> bool:

@@ -49,6 +49,7 @@ class BackboneConfig:
         token_counter: ``server`` asks its ``/tokenize``; ``transformers:<name>`` loads a tokenizer here;
             ``characters_by_script`` estimates by the characters and their script, for hosted models that offer
             neither; ``characters`` takes a quarter of the characters whatever their script.
+        thinking_tokens: added to each role's limit of new tokens, for thoughts that cannot be switched off.
         completions: whether the server completes raw prompts (POST ``/completions``); ``False`` for one that serves
             chats alone.
         send_temperature: ``False`` for hosted models that refuse any temperature but their own.
@@ -104,6 +105,7 @@ class BackboneConfig:
     max_wait_s: float = 120
     max_reply_bytes: int | None = None
     completions: bool = True
+    thinking_tokens: int = 0
     explicit: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -129,6 +131,7 @@ class BackboneConfig:
             ("backoff_s", 0),
             ("max_wait_s", 0),
             ("max_reply_chars", 1),
+            ("thinking_tokens", 0),
         ):
             _require(getattr(self, key) >= least, key, getattr(self, key), f"at least {least}")
         if self.max_reply_bytes is not None:
@@ -179,7 +182,8 @@ class BackboneConfig:
     def runtime_fields(self) -> frozenset[str]:
         """Return the dotted names, within the backbone node, of all settings that cannot change a reply."""
         engine: frozenset[str] = getattr(self.engine, "RUNTIME_FIELDS", frozenset())
-        return self.RUNTIME_FIELDS | {f"engine.{name}" for name in engine}
+        unused = set() if self.thinking_tokens else {"thinking_tokens"}  # runs had none before there was a choice
+        return self.RUNTIME_FIELDS | unused | {f"engine.{name}" for name in engine}
 
 
 def _require(holds: bool, key: str, value: object, expected: str) -> None:

@@ -26,6 +26,15 @@ class Endpoints:
         self._all: tuple[Endpoint, ...] = ()
         self.replace(endpoints)
 
+    @property
+    def first(self) -> Endpoint:
+        """Server that is named first.
+
+        Raises:
+            IndexError: there is none.
+        """
+        return self._all[0]
+
     def replace(self, endpoints: Sequence[Endpoint]) -> None:
         """Go on with other servers; requests at the old ones end there."""
         self._all = tuple(endpoints)

@@ -92,7 +92,7 @@ def foreign_request(config: BackboneConfig, dialect: str, call: ForeignCall, rol
         seed: of the server's sampler.
     """
     asked = {name: value for name, value in call.body.items() if name not in ("temperature", "response_format")}
-    body: dict[str, Json] = {config.max_tokens_field: call.max_tokens}
+    body: dict[str, Json] = {config.max_tokens_field: call.max_tokens + config.thinking_tokens}
     temperature = effective_temperature(config, role)
     if temperature is not None:
         body["temperature"] = temperature

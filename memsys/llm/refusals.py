@@ -149,6 +149,11 @@ def unstated_error(payload: Any, text: bytes) -> StatedError:
     return StatedError(str(next((payload[name] for name in _MESSAGES if payload.get(name)), payload)))
 
 
+def refusal_words(error: BackboneError) -> str:
+    """Return the server's own words in an error that was raised since it refused a request."""
+    return str(error).partition("with status ")[2].partition(": ")[2] or str(error)
+
+
 def advice(status: int, settings: Mapping[str, str]) -> str:
     """Return what to do about an error that no other attempt would change; empty where another one might.
 

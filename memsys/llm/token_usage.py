@@ -39,6 +39,8 @@ def read_usage(usage: Any, *, says_something: bool) -> tuple[int, int, int | Non
     prompt, reply = read_count(said.get("prompt_tokens")), read_count(said.get("completion_tokens"))
     details = said.get("prompt_tokens_details")
     cached = read_count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
+    if cached is None:  # DeepSeek's name
+        cached = read_count(said.get("prompt_cache_hit_tokens"))
     unknown = not prompt or reply is None or (reply == 0 and says_something)
     return prompt or 0, reply or 0, cached, unknown
 

@@ -56,6 +56,8 @@ _KEEP_ALIVE = 4.0
 #: Bytes of a reply that answers a small question.
 _USUAL_REPLY = 4 * 1024 * 1024
 _PIECE = 65536
+#: Seconds that a page may take by which a server describes itself.
+_LOOK_SECONDS = 10.0
 #: Seconds of a pause that is said on the console.
 _LONG_PAUSE = 2.0
 
@@ -117,6 +119,36 @@ class Transport:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+    @property
+    def model(self) -> str:
+        """Name by which the first server knows the model.
+
+        Raises:
+            IndexError: it is not open.
+        """
+        return self._endpoints.first.model
+
+    async def look(self, path: str) -> Any:
+        """Read a page by which the first server describes itself; ``None`` where it has no such page.
+
+        Args:
+            path: below its base URL; starting with ``//``, below its root.
+        """
+        assert self._session is not None, "the backbone is not open: use `async with Backbone(...)`"
+        endpoint = self._endpoints.first
+        url, proxy = self._place(endpoint, path)
+        try:
+            async with self._session.get(
+                url, headers=_headers(endpoint), allow_redirects=False, proxy=proxy.address if proxy else None,
+                timeout=aiohttp.ClientTimeout(total=_LOOK_SECONDS),
+            ) as response:  # fmt: skip
+                body = BoundedBody(response.headers, _USUAL_REPLY)
+                async for piece in response.content.iter_chunked(_PIECE):
+                    body.add(piece)
+                return _payload(body.whole()) if response.status == 200 else None
+        except (aiohttp.ClientError, TimeoutError, BodyError):
+            return None
 
     async def send(
         self,
@@ -182,15 +214,9 @@ class Transport:
 
     async def _post(self, endpoint: Endpoint, path: str, body: Mapping[str, Json], largest: int) -> tuple[Any, float]:
         """Make one HTTP exchange."""
-        url = endpoint.base_url + path
-        if path.startswith("//"):
-            url = endpoint.base_url.removesuffix("/v1") + path[1:]
-        headers = {
-            "Content-Type": "application/json", "Accept-Encoding": ACCEPTED, **_authorization(endpoint)
-        }  # fmt: skip
+        url, proxy = self._place(endpoint, path)
+        headers = _headers(endpoint)
         data = json.dumps({"model": endpoint.model, **body}).encode()
-        # proxies are for hosted servers, not for our own
-        proxy = proxy_of(url) if self._engine.name == "openai" else None
         through = proxy.explained(urlsplit(url).hostname or "") if proxy else ""
         begun = perf_counter()
         try:
@@ -219,6 +245,13 @@ class Transport:
                 f"the reply is not JSON ({asked_address(url, _SETTING)}); it begins {begin.message!r}"
             )
         return payload, seconds
+
+    def _place(self, endpoint: Endpoint, path: str) -> tuple[str, Proxy | None]:
+        """Return the address of a page, and the proxy that leads there: for hosted servers alone, not for ours."""
+        url = endpoint.base_url + path
+        if path.startswith("//"):
+            url = endpoint.base_url.removesuffix("/v1") + path[1:]
+        return url, proxy_of(url) if self._engine.name == "openai" else None
 
     async def _exchange(
         self, url: str, data: bytes, headers: Mapping[str, str], proxy: Proxy | None, largest: int
@@ -301,9 +334,10 @@ def _lasting(failure: Exception) -> type[BackboneError]:
     return BackboneError if away else RepeatedFailureError
 
 
-def _authorization(endpoint: Endpoint) -> Mapping[str, str]:
-    """Return the authorization header; the key is read from the environment for each request."""
-    return bearer(endpoint.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
+def _headers(endpoint: Endpoint) -> Mapping[str, str]:
+    """Return the headers of a request; the key is read from the environment for each."""
+    key = bearer(endpoint.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
+    return {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED, **key}
 
 
 def _payload(text: bytes) -> Any:

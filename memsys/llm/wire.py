@@ -26,8 +26,8 @@ _LLAMACPP_NAMES = {"repetition_penalty": "repeat_penalty"}
 #: Characters of the reason for which a reply ended; the protocol's words for it have at most 14.
 _REASON_CHARS = 40
 #: Fields of a message that hold a model's thoughts: vLLM's and DeepSeek's, OpenRouter's and Ollama's.
-_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
-_REPLIES_WITHOUT_TEXT = ("tool_calls", "refusal", *_THOUGHTS)
+THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+_REPLIES_WITHOUT_TEXT = ("tool_calls", "refusal", *THOUGHTS)
 #: Kinds of the parts that a content is a list of.
 _SAID_PARTS = frozenset({"text", "output_text", "refusal"})
 _ALL_PARTS = _SAID_PARTS | {"thinking", "reasoning", "reasoning_content", "thought"}
@@ -87,7 +87,7 @@ def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, 
         seed: of the server's sampler.
     """
     chat = config.prompt_mode == "chat" and not role.raw
-    body: dict[str, Json] = {config.max_tokens_field: role.max_tokens}
+    body: dict[str, Json] = {config.max_tokens_field: role.max_tokens + config.thinking_tokens}
     temperature = effective_temperature(config, role)
     if temperature is not None:
         body["temperature"] = temperature
@@ -201,7 +201,7 @@ def generated_text(payload: Any) -> str:
     """Return what a model wrote: the thoughts that its server put into a field of their own, and the text."""
     choice = payload["choices"][0]
     message = choice.get("message") or {}
-    thoughts = next((message[name] for name in _THOUGHTS if isinstance(message.get(name), str)), "")
+    thoughts = next((message[name] for name in THOUGHTS if isinstance(message.get(name), str)), "")
     return thoughts + (_joined(_spoken(choice), _ALL_PARTS) or "")
 
 

@@ -65,6 +65,9 @@ class StubState:
     tokenizer: Callable[[Mapping[str, Any]], Any] | None = None  # the reply of /tokenize
     requests: list[dict[str, Any]] = field(default_factory=list)
     keep_requests: bool = True
+    pages: Mapping[str, Any] | None = None  # what GET finds; None: a list of models, or that all is well
+    missing_page: Any = None  # what GET finds elsewhere, with status 200; None: status 404
+    most_allowed: int | None = None  # requests at once; a further one has status 429
     held: list[Callable[[], None]] | None = None  # answers that wait for StubServer.answer_held; None: none waits
     count: int = 0
     in_flight: int = 0
@@ -192,6 +195,10 @@ class _Connection(asyncio.Protocol):
 
     def _handle(self, head: str, body: bytes) -> None:
         method, path, _ = head.split("\r\n", 1)[0].split(" ", 2)
+        if method == "GET" and self._state.pages is not None:
+            found = self._state.pages.get(path, self._state.missing_page)
+            self._send(*((404, {"error": "no such page"}) if found is None else (200, found)))
+            return
         if method == "GET":
             models = {"object": "list", "data": [{"id": self._state.model, "object": "model"}]}
             self._send(200, models if path.endswith("/models") else {"status": "ok", "version": "stub"})
@@ -214,7 +221,10 @@ class _Connection(asyncio.Protocol):
                 name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head.split("\r\n"))
             }
             state.requests.append({"path": path, "headers": headers, **request})
+            request = {"path": path, **request} if state.pages is not None else request
         failure = state.failures.popleft() if state.failures else state.every
+        if state.most_allowed is not None and state.in_flight > state.most_allowed:
+            failure = "429"
         if failure == "hang":
             state.in_flight -= 1
             return

@@ -81,6 +81,14 @@ class ChecksStart(Protocol):
 
 
 @runtime_checkable
+class ServedByOthers(Protocol):
+    """An engine's settings that name servers of others, of which it is not known what they take."""
+
+    def served(self) -> tuple[str, str]:
+        """Return the address of the first server, and its name of the model."""
+
+
+@runtime_checkable
 class LoadsModelFile(Protocol):
     """An engine's settings that name the file of the model, so that the model's name can be compared with it."""
 

@@ -55,6 +55,10 @@ class OpenAIEngineConfig:
         """
         bearer(self.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
 
+    def served(self) -> tuple[str, str]:
+        """See :class:`~memsys.llm.engines.contract.ServedByOthers`."""
+        return self.base_urls[0].rstrip("/"), self.model
+
     def build(self) -> Engine:
         """Make the engine."""
         return OpenAIEngine(self)

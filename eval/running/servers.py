@@ -1,0 +1,96 @@
+"""Backbones at servers of others: what those take is found out before the first call, and the settings follow."""
+
+import logging
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from eval.commands.terminal import announced, say
+from memsys.credentials import redacted
+from memsys.errors import BackboneError, BackboneUnusableError
+from memsys.llm.config import BackboneConfig
+from memsys.llm.engines.contract import ServedByOthers
+from memsys.llm.findings import ChosenSetting, Findings, FindingsStore, with_choices
+from memsys.vocabulary import Json
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedBackbone:
+    """A backbone's settings as its server takes them.
+
+    Attributes:
+        config: for all calls.
+        found: about its server; ``None`` where it is ours, or could not be asked.
+        chosen: settings that follow.
+    """
+
+    config: BackboneConfig
+    found: Findings | None = None
+    chosen: tuple[ChosenSetting, ...] = ()
+
+    def record(self) -> dict[str, Json]:
+        """Return what ``run.json`` says of it."""
+        chosen = [asdict(one) for one in self.chosen]
+        return {"backbone": self.config.name, "chosen": chosen, "found": asdict(self.found) if self.found else None}
+
+
+def findings_folder(cache_dir: Path) -> Path:
+    """Return the folder with what was found about servers."""
+    return cache_dir / "servers"
+
+
+async def fitted(config: BackboneConfig, cache_dir: Path, log_dir: Path) -> FittedBackbone:
+    """Find out what a backbone's server takes, if it is one of others, and choose the settings that follow.
+
+    What is known of an address and a model is not asked again for a week.
+
+    Args:
+        config: as it was composed.
+        cache_dir: of the replies, with a folder of what is known of servers.
+        log_dir: for the engine's log.
+
+    Raises:
+        ConfigError: a setting that the user gave is none that the server takes.
+        BackboneUnusableError: no call of the run would be taken.
+    """
+    if not isinstance(config.engine, ServedByOthers):
+        return FittedBackbone(config)
+    address, model = config.engine.served()
+    store = FindingsStore(findings_folder(cache_dir))
+    found = store.get(address, model)
+    if found is None:
+        found = await _asked(config, log_dir)
+        if found is None:
+            return FittedBackbone(config)
+        keep(store, config, found)
+    changed, chosen = with_choices(config, found, f"the server of backbone {config.name}")
+    for one in chosen:
+        say(f"backbone {config.name}: chosen for its server: {one}")
+    return FittedBackbone(changed, found, tuple(chosen))
+
+
+async def _asked(config: BackboneConfig, log_dir: Path) -> Findings | None:
+    """Ask a server; ``None`` where it does not answer, which may not matter to a run whose replies are all stored."""
+    from memsys.llm.probing import probe
+
+    try:
+        with announced(f"asking the server of backbone {config.name} what it takes"):
+            return await probe(config, log_dir, whole=False)
+    except BackboneUnusableError:
+        raise
+    except BackboneError as error:
+        logger.warning("backbone %s: what its server takes could not be found out: %s", config.name, error)
+        return None
+
+
+def keep(store: FindingsStore, config: BackboneConfig, found: Findings) -> Path | None:
+    """Store what was found; returns the file, ``None`` where the disk does not take it."""
+    assert isinstance(config.engine, ServedByOthers)
+    address, model = config.engine.served()
+    found.refused = {name: redacted(words) for name, words in found.refused.items()}
+    try:
+        return store.put(address, model, found)
+    except OSError as error:
+        logger.warning("%s cannot be written (%s): the server will be asked again", store.folder, error.strerror)
+        return None

@@ -1,0 +1,158 @@
+"""Servers of others: what they take is found out once, settings follow, what the user gave holds, and runs complete."""
+
+import asyncio
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval import probe as command
+from eval.api.parts import endpoint
+from eval.running.servers import findings_folder, fitted
+from memsys.errors import BackboneUnusableError, ConfigError
+from memsys.llm.config import BackboneConfig
+from memsys.llm.findings import Findings, FindingsStore
+from memsys.llm.probing import probe
+from tests.support.standin import NAMES, StandIn, run_on, standin
+from tests.support.stub_server import stub
+
+#: What has to be chosen for a run at each server.
+CHOSEN: dict[str, dict[str, Any]] = {
+    "anthropic": {"structured": "off", "completions": False},
+    "azure": {"completions": False},
+    "bedrock": {"structured": "off", "send_seed": False, "thinking_tokens": 2048, "completions": False},
+    "deepseek": {
+        "structured": "json_object", "thinking": "off", "thinking_switch": {"thinking": {"type": "disabled"}},
+        "completions": False,
+    },
+    "gemini": {
+        "send_seed": False, "thinking": "off", "thinking_switch": {"reasoning_effort": "none"}, "completions": False,
+    },
+    "groq": {
+        "structured": "json_object", "thinking": "off", "thinking_switch": {"reasoning_effort": "none"},
+        "completions": False,
+    },
+    "lmstudio": {"context_length": 4096},
+    "mistral": {"send_seed": False, "thinking_tokens": 4096, "completions": False},
+    "ollama": {"thinking": "off", "thinking_switch": {"reasoning_effort": "none"}, "context_length": 4096},
+    "openai": {
+        "max_tokens_field": "max_completion_tokens", "send_temperature": False, "send_seed": False, "thinking": "off",
+        "thinking_switch": {"reasoning_effort": "minimal"}, "completions": False,
+    },
+    "openrouter": {"thinking": "off", "thinking_switch": {"reasoning": {"enabled": False}}},
+    "sglang": {"thinking": "off", "thinking_switch": {"chat_template_kwargs": {"enable_thinking": False}}},
+    "tgi": {"structured": "off", "context_length": 4096},
+    "together": {"thinking": "off", "thinking_switch": {"reasoning": {"enabled": False}}},
+}  # fmt: skip
+
+
+def test_each_stand_in_is_tried() -> None:
+    assert sorted(CHOSEN) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_finds_its_settings_and_completes(tmp_path: Path, name: str) -> None:
+    with standin(name) as one:
+        record = run_on(one, tmp_path)
+        answered = one.server.state.requests[-2:]
+    found = record["servers"][0]
+    assert {each["name"]: each["chosen"] for each in found["chosen"]} == CHOSEN[name]
+    assert record["status"] == "complete" and record["counts"]["questions_done"] == 2
+    calls = [json.loads(line) for line in (tmp_path / "run" / "calls.jsonl").read_text("utf-8").splitlines()]
+    assert [call["outcome"] for call in calls] == ["answered"] * 2
+    assert not record["adaptations"]  # nothing is learnt from a refusal of a call that counts
+    assert all("sky" not in str(body["messages"]) for body in answered)
+
+
+def config_of(one: StandIn, **changes: Any) -> BackboneConfig:
+    return replace(endpoint(one.url, "stub"), transport_retries=0, **changes)
+
+
+def fit(config: BackboneConfig, folder: Path) -> Any:
+    return asyncio.run(fitted(config, folder, folder))
+
+
+def test_what_is_known_of_a_server_is_not_asked_again(tmp_path: Path) -> None:
+    with standin("openai") as one:
+        first = fit(config_of(one), tmp_path)
+        asked = one.server.state.count
+        assert fit(config_of(one), tmp_path).config == first.config
+        assert one.server.state.count == asked
+        store = FindingsStore(findings_folder(tmp_path))
+        path = store.path(one.url, "stub")
+        path.write_text(path.read_text("utf-8").replace(first.found.asked[:4], "2001"), "utf-8")
+        assert fit(config_of(one), tmp_path).config == first.config
+        assert one.server.state.count == 2 * asked
+        path.write_text("{", "utf-8")
+        assert store.get(one.url, "stub") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [("openai", {"send_seed": True}, "send_seed=true: the server says: Unsupported"),
+     ("deepseek", {"structured": "json_schema"}, "leave that setting out, or set backbone.structured=json_object"),
+     ("ollama", {"context_length": 8192}, "context_length=8192: /api/ps"),
+     ("openai", {"temperature": 0.5}, "send_temperature=true")],
+)  # fmt: skip
+def test_what_the_user_gave_is_an_error_before_anything_is_paid(
+    tmp_path: Path, name: str, given: dict[str, Any], said: str
+) -> None:
+    with standin(name) as one:
+        config = config_of(one, **given)
+        assert fit(config, tmp_path).chosen  # of a preset it is changed
+        before = one.server.state.count
+        with pytest.raises(ConfigError, match="does not take backbone") as caught:
+            fit(replace(config, explicit=frozenset(given)), tmp_path)
+        assert said in str(caught.value)
+        assert one.server.state.count == before
+
+
+def test_thinking_that_the_user_chose_stays(tmp_path: Path) -> None:
+    with standin("ollama") as one:
+        config = config_of(one, explicit=frozenset({"thinking"}))
+        assert [each.name for each in fit(config, tmp_path).chosen] == ["context_length"]
+
+
+def test_a_server_that_does_not_answer_is_left_to_the_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with stub() as server:
+        url = server.url
+    config = replace(endpoint(url, "stub"), transport_retries=0)
+    assert fit(config, tmp_path).config == config
+    assert "could not be found out" in caplog.text
+
+
+def test_a_refused_key_ends_at_once(tmp_path: Path) -> None:
+    with stub() as server:
+        server.fail("401")
+        with pytest.raises(BackboneUnusableError, match="the key is not accepted"):
+            fit(replace(endpoint(server.url, "stub"), transport_retries=0), tmp_path)
+
+
+def look(name: str, folder: Path) -> Findings:
+    with standin(name, delay=0.05) as one:
+        return asyncio.run(probe(config_of(one), folder, whole=True))
+
+
+def test_the_whole_look_finds_how_many_requests_are_taken_at_once(tmp_path: Path) -> None:
+    found = look("azure", tmp_path)
+    assert found.in_flight is not None and found.in_flight <= 16 and "429" in found.pushed_back
+    assert found.repeatable and found.prompt_cache and found.tools == "taken, none called"
+    assert look("deepseek", tmp_path).prompt_cache  # under names of its own
+
+
+def test_the_command_prints_a_table_and_keeps_it_for_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(os.environ, "MEMSYS_HOME", str(tmp_path))
+    with standin("groq") as one:
+        assert command.main([one.url, "stub"]) == 0
+        said = capsys.readouterr().out
+        assert "in the text (think)" in said and "backbone.structured=json_object" in said
+        asked = one.server.state.count
+        fit(config_of(one), tmp_path / "results" / "cache")
+        assert one.server.state.count == asked
+        assert command.main([one.url]) == 2
