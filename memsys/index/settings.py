@@ -46,7 +46,9 @@ class IndexSettings:
             raise ConfigError(f"index.device={self.device!r} is unknown; choose one of {choices}")
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name not in ("kind", "device") and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            if field.name not in ("kind", "device") and (
+                isinstance(value, bool) or not isinstance(value, int) or value < 1
+            ):
                 raise ConfigError(f"index.{field.name}={value!r} must be a whole number from 1")
         if self.kind == "ivf" and self.probes > self.lists:
             raise ConfigError(f"index.probes={self.probes} must be at most index.lists={self.lists}: there are no more")
