@@ -94,7 +94,11 @@ class AuthorsRun:
     def _opening(self, seed: int, sample: Sample, folder: str) -> dict[str, Json]:
         access: dict[str, Json] = {"base_url": self.url, "api_key": "none", "model": "deterministic"}
         said: dict[str, Json] = {"protocol": PROTOCOL, "seed": seed, "folder": folder}
-        settings = {**self.settings, "speakers": list(speakers(sample.conversation))}
+        settings = {
+            **self.settings,
+            "speakers": list(speakers(sample.conversation)),
+            "conversation": sample.conversation.conversation_id,
+        }
         return {**said, "settings": settings, "llm": access, "embedder": access}
 
     async def _answers(self, worker: WorkerProcess, plan: Any, sample: Sample) -> dict[str, Answered]:

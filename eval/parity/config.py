@@ -39,7 +39,6 @@ class Counterpart:
         overrides: of our run.
         release: repository and commit of the files that name none.
         phrases: role -> texts that its prompts hold, ours or theirs, where no schema of a reply tells the role.
-        answers: whether the release answers questions; where it does not, what it stores is compared.
         kept_types: role -> field -> types that its value does not become in spoiled replies, as the release stops there
             or what it does cannot be compared (:mod:`eval.parity.corrupt_replies`).
         texts: file of ours with texts that the worker is told.
@@ -59,7 +58,6 @@ class Counterpart:
     kept_types: Mapping[str, KeptTypes] = field(default_factory=dict)
     tokens: str = "words"
     texts: str = ""
-    answers: bool = True
 
     def __post_init__(self) -> None:
         if self.tokens not in TOKENS:

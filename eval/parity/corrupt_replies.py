@@ -1,4 +1,4 @@
-"""Replies as small models give them: cut short, fenced, padded with prose, no JSON at all, or values of other types."""
+"""Replies as small models give them: cut short, fenced, padded with prose, no JSON at all, or of other types."""
 
 import copy
 import json
@@ -36,13 +36,15 @@ _OTHERS_OF_ALL = ("null", "list")
 MISSING = "missing"
 #: All types.
 ALL = "all"
+#: Stands for a field: the object or list as a whole.
+WHOLE = "whole reply"
 
-#: Field, or ``field[]`` for the items of its list -> types that it does not become.
+#: Field, ``field[]`` for the items of its list, or :data:`WHOLE` -> types that it does not become.
 KeptTypes = Mapping[str, str | Collection[str]]
 
 
 def spoil(text: str, chosen: random.Random, kept: KeptTypes | None = None) -> str:
-    """Spoil a reply in one of these ways; where it is an object or a list, half of them by the type of one value.
+    """Spoil a reply in one of these ways; an object or a list half the time by the type of one value, or of the whole.
 
     Args:
         text: the reply.
@@ -67,9 +69,10 @@ def _read(text: str) -> Json:
 
 
 def possible_changes(told: Json, kept: KeptTypes) -> dict[str, list[tuple[tuple[Any, ...], str]]]:
-    """Return what can become of a reply's values: by field, the paths to its values with the types to change to."""
+    """Return what can become of a reply: by field, the paths to its values with the types to change to."""
     found: dict[str, list[tuple[tuple[Any, ...], str]]] = defaultdict(list)
-    for name, path, value in _values(told, "", ()):
+    whole = [(WHOLE, (), told)] if isinstance(told, dict | list) else []
+    for name, path, value in (*whole, *_values(told, "", ())):
         left_out = kept.get(name, ())
         types = [] if left_out == ALL else [one for one in _other_types(name, value) if one not in left_out]
         for other in types:
@@ -87,6 +90,8 @@ def _values(told: Json, name: str, path: tuple[Any, ...]) -> Iterator[tuple[str,
 
 
 def _other_types(name: str, value: Json) -> tuple[str, ...]:
+    if name == WHOLE:
+        return (*_OTHERS_OF_ALL, "number", "text", *(("item",) if isinstance(value, list) else ()))
     missing = () if name.endswith("[]") else (MISSING,)
     if isinstance(value, list):
         return (*_OTHERS_OF_ALL, *missing, "text", "item")
@@ -94,7 +99,9 @@ def _other_types(name: str, value: Json) -> tuple[str, ...]:
 
 
 def _changed(told: Json, path: tuple[Any, ...], other: str) -> Json:
-    """Return a copy of a reply with one value of another type, or without it."""
+    """Return a copy of a reply with one value of another type, or without it; an empty path is the whole reply."""
+    if not path:
+        return OTHER_TYPES[other](told)
     copied = copy.deepcopy(told)
     holder: Any = copied
     for key in path[:-1]:

@@ -133,6 +133,11 @@ def _extract(draw: Draw) -> dict[str, Json]:
     return {"facts": [_fact(draw) for _ in range(draw.random.choice((0, 1, 2, 3, 4, 5)))]}
 
 
+def _extract_texts(draw: Draw) -> dict[str, Json]:
+    """Return facts that are texts, for a release that stops at others."""
+    return {"facts": [draw.text(1) if draw.chance(8) else _told(draw) for _ in range(draw.random.randrange(6))]}
+
+
 def _route(draw: Draw) -> dict[str, Json]:
     """Return the events on the memories that the prompt lists, and additions: new texts and facts as they were found.
 
@@ -205,6 +210,7 @@ PHRASE_ROLES: Mapping[str, Speaker] = {
     "calibrate": _statements,
     "episode": _episode,
     "extract": _extract,
+    "extract_texts": _extract_texts,
     "merge": _merge,
     "predict": _text,
     "probe": _text,

@@ -121,7 +121,6 @@ class ParityRun:
             endpoint = ParityEndpoint(backbone, embedder_for(self.plan), tokens=TOKENS[self.counterpart.tokens])
             with endpoint.listening():
                 ours = run_ours(self._plan_at(endpoint.url("ours")), self.sample, STORES[self.counterpart.store])
-                ours = ours if self.counterpart.answers else SideResult(ours.store)
                 with stage(f"running {self.against}"):
                     theirs = self._run_theirs(files, released, endpoint.url("theirs"))
         comparer.tied = tied_questions(endpoint, ours, theirs) | tied_neighbours(endpoint, ours, theirs)
@@ -159,8 +158,7 @@ class ParityRun:
             "attributes": {one.attribute: values[name] for name, one in code.released.items() if one.attribute},
             **{one.driver: values[name] for name, one in code.released.items() if one.driver},
         }
-        sample = self.sample if code.answers else replace(self.sample, questions=())
-        return asyncio.run(AuthorsRun(code.package, code.environment, settings, url, log).run(self.plan, sample))
+        return asyncio.run(AuthorsRun(code.package, code.environment, settings, url, log).run(self.plan, self.sample))
 
     def _departures(self) -> list[Departure]:
         """Return the documented deviations of the preset."""

@@ -124,10 +124,11 @@ def readagent_store(state: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def memorybank_store(state: Mapping[str, Any]) -> dict[str, Json]:
-    """Return the summaries and descriptions of MemoryBank's days, in order, and the portrait."""
+    """Return the pieces, summaries and descriptions of MemoryBank's days, in order, and the portrait."""
     days = [
         {
             "date": day["date"],
+            "pieces": [one["text"] for one in day["pieces"]],
             "summary": "\n".join(one["text"] for one in day["summaries"]),
             "personality": "\n".join(day["personality"]),
         }

@@ -14,7 +14,7 @@ from eval.commands.commands import EXIT_DONE, EXIT_ERROR
 from eval.parity.__main__ import main
 from eval.parity.compare import AGAIN, Comparer, FoundDifference
 from eval.parity.config import backbone_settings, counterparts, find_counterpart
-from eval.parity.corrupt_replies import SPOILERS, possible_changes, spoil
+from eval.parity.corrupt_replies import SPOILERS, WHOLE, possible_changes, spoil
 from eval.parity.endpoint import ParityEndpoint, RecordedCall
 from eval.parity.explain import explain
 from eval.parity.facts import Facts, KnownTexts
@@ -394,7 +394,7 @@ def test_without_sources_the_command_fails_or_says_that_it_skips(
 def test_spoiled_objects_have_values_of_other_types_but_for_those_kept() -> None:
     told = {"tags": ["a", "b"], "new": [["c"]], "yes": True}
     changes = possible_changes(told, {"tags": ["null"], "new[][]": "all"})
-    assert set(changes) == {"tags", "tags[]", "new", "new[]", "yes"}
+    assert set(changes) == {WHOLE, "tags", "tags[]", "new", "new[]", "yes"}
     assert "null" not in {other for _, other in changes["tags"]} and "missing" in {
         other for _, other in changes["tags"]
     }
@@ -407,8 +407,14 @@ def test_spoiled_objects_have_values_of_other_types_but_for_those_kept() -> None
         {**told, "new": ["c"]},
         {**told, "tags": None},
         {"tags": ["a", "b"], "new": [["c"]]},
+        None,
+        7,
+        [told],
+        json.dumps(told),
     ):
         assert json.dumps(other) in seen
+    assert set(possible_changes(told, {WHOLE: ["null", "text"]})[WHOLE]) == {((), "list"), ((), "number")}
+    assert ((), "item") in possible_changes(["a"], {})[WHOLE] and not possible_changes("a text", {})
 
 
 def test_an_answer_of_another_type_is_compared_as_its_text() -> None:
