@@ -12,9 +12,9 @@ _MOST_PAGES = 6
 
 
 def _paginate(draw: Draw) -> str:
-    """Return a label of the passage; now and then a place between two, one beyond it, or none."""
+    """Return a label of the passage; now and then the place before the first one, one beyond it, or none."""
     labels = [int(label) for label in _LABEL.findall(draw.prompt)]
-    chosen = draw.random.choice(labels) - (draw.random.choice((1, 1, -1000)) if draw.chance(5) else 0)
+    chosen = draw.random.choice((min(labels) - 1, max(labels) + 1000) if draw.chance(3) else labels)
     because = f"Because {draw.text(4)}"
     shapes = (
         f"<{chosen}>",

@@ -5,7 +5,8 @@ two memories that are equally near comes first is then a matter of the last digi
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,14 @@ from memsys.vocabulary import Json
 TIED = 1e-6
 
 
+@dataclass(frozen=True, slots=True)
+class _ShownHit:
+    """A memory that a context shows, and those linked with it, which follow it."""
+
+    text: str
+    linked: tuple[str, ...] = ()
+
+
 def tied_questions(endpoint: ParityEndpoint, ours: SideResult, theirs: SideResult) -> set[str]:
     """Find the questions whose contexts differ, and only in memories that are equally near to the question.
 
@@ -26,11 +35,12 @@ def tied_questions(endpoint: ParityEndpoint, ours: SideResult, theirs: SideResul
         ours: our side.
         theirs: theirs.
     """
-    memories = dict(memory_texts(theirs.store))
+    memories, links = dict(memory_texts(theirs.store)), "notes" in theirs.store
     return {
         name
         for name, one in ours.answers.items()
-        if one.context != theirs.answers[name].context and _tied(endpoint, one, memories, theirs.answers[name].context)
+        if one.context != theirs.answers[name].context
+        and _tied(endpoint, one, memories, theirs.answers[name].context, links=links)
     }
 
 
@@ -69,33 +79,48 @@ def memory_texts(store: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
                 continue
             if "title" in memory:
                 yield str(memory["content"]), f"{memory['title']}. {memory['content']}"
-            elif isinstance(memory.get("text"), str):
-                yield memory["text"], memory["text"]
+            elif isinstance(text := memory.get("text", memory.get("content")), str):
+                yield text, text
             elif isinstance(name, str):
                 yield name, name
 
 
-def _tied(endpoint: ParityEndpoint, ours: Answered, memories: Mapping[str, str], theirs: str) -> bool:
-    mine, yours = _shown(memories, ours.context), _shown(memories, theirs)
+def _tied(
+    endpoint: ParityEndpoint, ours: Answered, memories: Mapping[str, str], theirs: str, *, links: bool
+) -> bool:
+    found = ours.scores if links else None
+    mine, yours = (_hits(_shown(memories, context), found) for context in (ours.context, theirs))
     if mine == yours or len(mine) != len(yours):
         return False
-    cosines = _cosines(endpoint, ours, {text: memories[text] for text in (*mine, *yours)})
+    cosines = _cosines(endpoint, ours, {one.text: memories[one.text] for one in (*mine, *yours)})
     alone = [Counter(mine) - Counter(yours), Counter(yours) - Counter(mine)]
+    if {one.text for one in alone[0]} & {one.text for one in alone[1]}:  # the same hit with other links
+        return False
     kept = [_without(mine, alone[0]), _without(yours, alone[1])]
     return all(
-        _close(*([cosines[text] for text in texts] for texts in pair))
-        for pair in ([sorted(one.elements(), key=cosines.__getitem__) for one in alone], kept)
+        _close(*([cosines[one.text] for one in hits] for hits in pair))
+        for pair in ([sorted(one.elements(), key=lambda hit: cosines[hit.text]) for one in alone], kept)
     )
 
 
-def _without(texts: Sequence[str], left_out: Mapping[str, int]) -> list[str]:
-    """Return the texts without so many of some of them, the last ones."""
+def _hits(texts: Sequence[str], found: Collection[str] | None) -> list[_ShownHit]:
+    """Return what a context shows as hits: those that were found, each with the memories after it that were not.
+
+    Where ``found`` is ``None``, no memory is linked, and each text is a hit.
+    """
+    starts = [place for place, text in enumerate(texts) if found is None or text in found or not place]
+    ends = [*starts[1:], len(texts)]
+    return [_ShownHit(texts[start], tuple(texts[start + 1 : end])) for start, end in zip(starts, ends, strict=True)]
+
+
+def _without(hits: Sequence[_ShownHit], left_out: Mapping[_ShownHit, int]) -> list[_ShownHit]:
+    """Return the hits without so many of some of them, the last ones."""
     left, kept = dict(left_out), []
-    for text in reversed(texts):
-        if left.get(text, 0):
-            left[text] -= 1
+    for hit in reversed(hits):
+        if left.get(hit, 0):
+            left[hit] -= 1
         else:
-            kept.append(text)
+            kept.append(hit)
     return kept[::-1]
 
 

@@ -148,6 +148,23 @@ def test_ties_are_measured(ours: str, theirs: str, tied: bool) -> None:
     assert tied_questions(Directions(cosines), *sides) == ({"q"} if tied else set())  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("theirs", "tied"),
+    [
+        ("a d b e c", True),  # b with what is linked with it, and c, are equally near
+        ("a d c e b", False),  # what is linked with b is shown after c
+        ("b e a d c", False),
+    ],
+)
+def test_hits_that_tie_move_with_what_is_linked_with_them(theirs: str, tied: bool) -> None:
+    cosines = {"a": 0.9, "b": 0.5, "c": 0.5 + 4e-7, "d": 0.7, "e": 0.1}
+    store = {"notes": [{"content": name} for name in cosines]}
+    found = {name: cosines[name] for name in "abc"}
+    sides = [SideResult(store, {"q": Answered("?", context, "", found)}) for context in ("a d c b e", theirs)]
+    endpoint: Any = Directions({"?": 1.0, **cosines})
+    assert tied_questions(endpoint, *sides) == ({"q"} if tied else set())
+
+
 def test_the_order_of_tied_neighbours_is_measured() -> None:
     cosines = {"a": 0.9, "b": 0.5, "c": 0.5 + 4e-7}
 

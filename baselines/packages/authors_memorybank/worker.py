@@ -199,7 +199,9 @@ class Worker(ConversationWorker):
             "days": [
                 {
                     "date": self._dates[date],
-                    "pieces": ["\n".join(filter(None, (one["query"], one["response"]))) for one in history.get(date, [])],
+                    "pieces": [
+                        "\n".join(filter(None, (one["query"], one["response"]))) for one in history.get(date, [])
+                    ],
                     "summary": told[date]["content"].strip() if date in told else "",
                     "personality": personality.strip(),
                 }
