@@ -85,9 +85,7 @@ def memory_texts(store: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
                 yield name, name
 
 
-def _tied(
-    endpoint: ParityEndpoint, ours: Answered, memories: Mapping[str, str], theirs: str, *, links: bool
-) -> bool:
+def _tied(endpoint: ParityEndpoint, ours: Answered, memories: Mapping[str, str], theirs: str, *, links: bool) -> bool:
     found = ours.scores if links else None
     mine, yours = (_hits(_shown(memories, context), found) for context in (ours.context, theirs))
     if mine == yours or len(mine) != len(yours):

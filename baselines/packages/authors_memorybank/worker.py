@@ -18,10 +18,10 @@ draws. A hit is not widened by its neighbours.
 
 import ast
 import copy
-import datetime
 import json
 import re
 import sys
+import time
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -251,8 +251,11 @@ def _kept(shown: list[Any], found: Any) -> Any:
 
 
 def _day(date: str) -> str:
-    """Return the day of one of LoCoMo's dates as the program writes it."""
-    return datetime.datetime.strptime(date.split(" on ")[-1], "%d %B, %Y").strftime("%Y-%m-%d")
+    """Return the day of one of LoCoMo's dates as the program writes it; other texts as they are."""
+    try:
+        return time.strftime("%Y-%m-%d", time.strptime(date.split(" on ")[-1], "%d %B, %Y"))
+    except ValueError:
+        return date
 
 
 def _completions() -> Any:
