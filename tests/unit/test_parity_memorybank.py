@@ -66,6 +66,9 @@ class LocalMemoryRetrieval:
 import json, random
 from memory_retrieval.textsplitter import ChineseTextSplitter
 
+def forgetting_curve(days, strength):
+    return 0.5 ** (days * strength)
+
 class MemoryForgetterLoader:
     def __init__(self, file, language):
         self.file, self.memory_bank = file, {}
@@ -96,7 +99,7 @@ def worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forgetting: str
 ) -> tuple[StandIn, list[dict[str, object]], str]:
     stand_in = StandIn("authors_memorybank", FILES, DeterministicBackbone(KnownTexts([]), backbone_settings().words))
-    told = {"retrieve_k": 2, "forgetting": forgetting, "texts": {"summary": "Summary: {text}"}}
+    told = {"retrieve_k": 2, "forgetting": forgetting, "scale": 100, "texts": {"summary": "Summary: {text}"}}
     result = stand_in.run(tmp_path, monkeypatch, told)
     days = result.store["days"]
     assert isinstance(days, list) and result.store["portrait"] == {"portrait": {"text": "kind"}}

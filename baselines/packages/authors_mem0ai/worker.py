@@ -6,7 +6,7 @@ Settings:
     speakers: of the conversation, in the data set's order.
     retrieve_k: memories per speaker.
     batch_size: messages per write.
-    date: stands for the day of the run.
+    date: in the place of the day of the run.
 
 The evaluation asks the hosted service; its client is replaced by one that asks the library instead, which has no place
 for the evaluation's instructions. Qdrant and the modules that are left out are those of SAGE's worker.

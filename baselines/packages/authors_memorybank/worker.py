@@ -10,6 +10,7 @@ Settings:
     texts: ours; how a summary is embedded.
     retrieve_k: hits.
     forgetting: ``off``, or another word for the loader that forgets, before the search of the program without it.
+    scale: days after which a share of 1/e is kept; days are longer or shorter where it is not the release's own.
 
 Replaced are the function of openai's old client, without the exchange of greetings before each request; langchain's
 FAISS by an exact search in memory; what a text is embedded as, by our layout; and the generator that forgets by our
@@ -19,6 +20,7 @@ draws. A hit is not widened by its neighbours.
 import ast
 import copy
 import json
+import math
 import re
 import sys
 import time
@@ -177,7 +179,9 @@ class Worker(ConversationWorker):
 
     def _forget(self, first_turns: list[str]) -> None:
         """Let its loader forget, on the last day of the conversation."""
-        draws = self._draws(first_turns)
+        draws, curve = self._draws(first_turns), self._forgetting.forgetting_curve
+        longer = -1 / math.log(curve(1, 1)) / self._settings["scale"]
+        self._forgetting.forgetting_curve = lambda days, strength: curve(days * longer, strength)
         self._forgetting.random = types.SimpleNamespace(random=lambda: next(draws))
         loader = self._forgetting.MemoryForgetterLoader(str(self._file), LANGUAGE)
         loader.initial_load_forget_and_save(self._user, max(self._dates))
