@@ -13,8 +13,10 @@ import pytest
 from memsys.assets.paths import ROOT, models_dir
 from tests.support.browser import Page, chromium
 
-#: Asked one after the other, so that the page is seen between two answers.
-QUESTIONS = 8
+#: Of the sample, asked one after the other, so that the page is seen between two answers.
+QUESTIONS = 34
+#: Newest answers that the page shows.
+SHOWN = 8
 #: Seconds that all may take on a busy machine.
 PATIENCE = 800
 
@@ -38,8 +40,7 @@ def test_answers_appear_as_they_come(tmp_path: Path) -> None:
     runs, page_file = tmp_path / "runs", tmp_path / "report.html"
     run = (
         "run", "backbone=smollm2_135m", "reader=clag_small", "memory=bm25_turn", "dataset=locomo_sample",
-        f"dataset.limit_questions={QUESTIONS}", "schedule.questions_in_flight=1", f"run_dir={runs / 'live'}",
-        f"cache_dir={tmp_path / 'cache'}",
+        "schedule.questions_in_flight=1", f"run_dir={runs / 'live'}", f"cache_dir={tmp_path / 'cache'}",
     )  # fmt: skip
     seen: list[tuple[int, str]] = []
     with (
@@ -67,5 +68,5 @@ def shown(page: Page, file: Path) -> tuple[int, str]:
         return QUESTIONS, "results"
     answered = int(page.run("document.querySelector('.live progress').value"))
     newest = page.run("[...document.querySelectorAll('.newest li')].map((node) => node.innerText)")
-    assert len(newest) == answered and all("should be" in one for one in newest)
+    assert len(newest) == min(answered, SHOWN) and all("should be" in one for one in newest)
     return answered, "live"

@@ -74,7 +74,7 @@ def test_questions_that_the_protocol_leaves_out_are_not_tested_twice(tmp_path: P
 
 def test_the_tests_stand_in_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = make_report([stored(tmp_path, "rag", 0.5, 0.0), stored(tmp_path, "amem", 0.3, 1.0)], CLAG)
-    note = "F1 answerable: the tests of F1 without the questions that have no answer"
+    note = "F1 answerable: the tests of F1 on the questions that have an answer"
     show(report)
     shown = capsys.readouterr().out
     assert "amem    F1 answerable     80  -20.0" in shown
@@ -103,14 +103,14 @@ def test_the_conclusion_says_what_holds_under_one_alone(tmp_path: Path) -> None:
 
     fooled = said(uneven(tmp_path, "amem"))
     assert fooled.startswith("On 100 questions of 10 conversations amem leads rag by 20.0 points F1;")
-    assert "so the lead holds. Without the questions that have no answer " in fooled
+    assert "so the lead holds. On the questions that have an answer " in fooled
     assert fooled.endswith("after Holm's correction): the lead holds for F1 alone.")
     assert said(stored(tmp_path, "clag", 0.6, 1.0)).endswith(
-        "so the lead holds. Without the questions that have no answer clag leads rag by 10.0 points F1 answerable "
+        "so the lead holds. On the questions that have an answer clag leads rag by 10.0 points F1 answerable "
         "([10.0, 10.0], p = 0.002 after Holm's correction): the lead holds there too."
     )
     assert said(stored(tmp_path, "sage", 0.3, 1.0)).endswith(
-        "Without the questions that have no answer rag leads sage by 20.0 points F1 answerable ([20.0, 20.0], "
+        "On the questions that have an answer rag leads sage by 20.0 points F1 answerable ([20.0, 20.0], "
         "p = 0.002 after Holm's correction): there the opposite lead holds."
     )
 
@@ -125,7 +125,7 @@ def test_the_conclusion_finds_a_lead_that_f1_hides(tmp_path: Path) -> None:
     run = read_run(FakeRun(memory="amem", values=values, conversations=TEN).write(tmp_path))
     assert isinstance(run, StoredRun)
     report = make_report([rag, run], CLAG)
-    assert "includes 0, so no difference can be claimed. Without the questions" in report.conclusion
+    assert "includes 0, so no difference can be claimed. On the questions" in report.conclusion
     assert report.conclusion.endswith("a lead holds for F1 answerable alone.")
     level = make_report([rag, uneven(tmp_path, "clag")], load_protocol("clag"))
     assert level.conclusion.endswith("no difference can be claimed there either.")

@@ -199,6 +199,8 @@ READERS = sorted(path.stem for path in (CONF / "reader").glob("*.yaml"))
 ASKED: Mapping[str, Mapping[int, tuple[str, float]]] = {
     "clag": {1: ("default", 0.7), 2: ("temporal", 0.7), 3: ("default", 0.7), 4: ("default", 0.7),
              5: ("adversarial", 0.5), 6: ("list", 0.7)},
+    "clag_small": {1: ("default", 0.7), 2: ("temporal", 0.7), 3: ("default", 0.7), 4: ("default", 0.7),
+                   5: ("adversarial", 0.5), 6: ("list", 0.7)},
     "amem": {1: ("default", 0.7), 2: ("temporal", 0.7), 3: ("default", 0.7), 4: ("default", 0.7),
              5: ("adversarial", 0.5)},
     "amem_code": {1: ("default", 0.7), 2: ("temporal", 0.7), 3: ("default", 0.7), 4: ("default", 0.7),

@@ -94,7 +94,9 @@ def test_sentence_mark_and_table_say_what_a_comparison_says(tmp_path: Path, seed
                 )
                 assert test["value"] == pytest.approx(pair.result.difference, abs=1e-4)
         consistent(board, labels)
-    assert report.conclusion.startswith(group["boards"]["f1_set"]["paper_trap"]["sentence"].partition(" Without ")[0])
+    assert report.conclusion.startswith(
+        group["boards"]["f1_set"]["paper_trap"]["sentence"].partition(" On the questions that have an answer ")[0]
+    )
 
 
 def consistent(board: Any, labels: dict[str, str]) -> None:

@@ -40,8 +40,10 @@ class _Lead:
         return self.in_column(self.pair.column)
 
     def in_column(self, column: str) -> str:
-        """Return who leads whom by how much; two whose shown digits are equal are level."""
+        """Return who leads whom by how much; two whose shown digits are equal are level unless the lead holds."""
         points = f"{self.points:.1f}"
+        if not float(points) and _holds(self.pair):
+            return f"{self.leader} leads {self.other} by less than 0.1 points {column}"
         if not float(points):
             return f"{self.leader} and {self.other} are level ({points} points {column} apart)"
         return f"{self.leader} leads {self.other} by {points} points {column}"
@@ -245,7 +247,7 @@ def _holds(pair: Pair) -> bool:
 def _answerable_sentence(pair: Pair, answerable: Pair) -> str:
     """Return the sentence on the two systems without unanswerable questions, and its effect on the lead."""
     lead = _lead_of(answerable)
-    begin = "Without the questions that have no answer"
+    begin = "On the questions that have an answer"
     if answerable.verdict in _HERE:
         return f"{begin} {lead.here}."
     begin = f"{begin} {lead.text}"

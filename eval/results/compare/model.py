@@ -39,7 +39,7 @@ _UNANSWERABLE = {
 TEST_EMBEDDER = "hashing"
 
 _ANSWERABLE_TESTS = (
-    f"{ANSWERABLE}: the tests of F1 without the questions that have no answer; Holm's correction over these alone"
+    f"{ANSWERABLE}: the tests of F1 on the questions that have an answer; Holm's correction over these alone"
 )
 _RECALL_TESTS = "no run here has answers: the primary metric is {heading}, and Holm's correction runs over its tests"
 _BY_SESSION = (
