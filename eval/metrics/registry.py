@@ -12,8 +12,10 @@ from typing import Any
 
 from eval import metrics
 from eval.metrics import locomo, ngrams, overlap
+from eval.metrics.budgets import BUDGET_AREA, BUDGET_RECALL, BUDGETS, CHANCE, LIFT, TOKEN_PRECISION
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, SHOWN_RECALL, STORED_RECALL, TURN_RECALL
 from eval.metrics.items import ITEM_METRICS
+from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
 from eval.metrics.metric import Metric, PairFunction
 from eval.metrics.ordering import ORDER_METRICS, SEMANTIC_ORDER_METRICS
 from eval.metrics.sessions import BY_SESSION, SESSION_METRICS
@@ -156,6 +158,51 @@ _STORED = (
     _variant(SHOWN_RECALL, "ours, by lineage", needs=("retrievals",), label="in context"),
 )
 
+#: Evidence under equal conditions: docs/measures.md.
+_EQUAL = (
+    *(
+        _variant(
+            name,
+            f"ours, by lineage: gold in the first {budget:,} tokens",
+            needs=("retrievals",),
+            label=f"R@{budget:,}t",
+        )
+        for budget, name in BUDGET_RECALL.items()
+    ),
+    Metric(
+        BUDGET_AREA,
+        f"ours, by lineage: area below recall over the first {BUDGETS[-1]:,} tokens of memories",
+        needs=("retrievals",),
+        label="R tokens",
+    ),
+    _variant(CHANCE, "ours: ten turns of the conversation by chance", needs=("retrievals",), label="chance"),
+    Metric(
+        LIFT,
+        "ours, by lineage: recall_turns@10 over what ten turns drawn by chance hold",
+        needs=("retrievals",),
+        label="lift",
+        unit="times",
+    ),
+    Metric(
+        TOKEN_PRECISION,
+        "ours, by lineage: tokens of the context that gold turns account for",
+        needs=("retrievals",),
+        label="gold tokens",
+    ),
+    Metric(
+        KEPT_WORDS,
+        "ours: content words of gold answer and gold turns that the entries made from these turns still hold",
+        needs=("retrievals",),
+        label="kept words",
+    ),
+    _variant(
+        KEPT_DATES,
+        "ours: days, months and years of the gold answer in the entries made from the gold turns",
+        needs=("retrievals",),
+        label="kept dates",
+    ),
+)
+
 #: Update metrics with a column in comparisons, and its heading.
 _UPDATE_LABELS = {"newest_stored": "stored", "newest_retrieved": "new@10", "staleness": "stale"}
 
@@ -209,7 +256,16 @@ def _of_modules() -> Iterator[Metric]:
 
 
 register(
-    *_LEXICAL, *_NEURAL, *_EVIDENCE, *_RANKINGS, *_ITEMS, *_STORED, *_UPDATES, *_SPECIAL, *dict.fromkeys(_of_modules())
+    *_LEXICAL,
+    *_NEURAL,
+    *_EVIDENCE,
+    *_RANKINGS,
+    *_ITEMS,
+    *_STORED,
+    *_EQUAL,
+    *_UPDATES,
+    *_SPECIAL,
+    *dict.fromkeys(_of_modules()),
 )
 
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eval.metrics.kept import date_parts
 from eval.report.groups import Scored
 from eval.runs.memories import Memories
 from eval.runs.records import ReferenceRecord, ScoreRow
 from eval.scoring.clusters import cluster_interval
+from eval.scoring.combination import COMPUTED, combination, slices_of
 from eval.scoring.inference import MetricScores
 from memsys.vocabulary import Json
 
@@ -76,6 +78,8 @@ def slices(scored: Scored, known: Known) -> list[Json]:
     """Return every run's means by slice, ``{title, parts: [{label, questions, figures}]}``, without empty kinds."""
     kinds: list[tuple[str, Callable[[ScoreRow], str | None]]] = [
         ("category", lambda row: f"{row.category} {known.categories.get(row.category, '')}".strip()),
+        ("what must be combined", lambda row: _evidence(known.references.get(row.question_id))),
+        ("date of the answer", lambda row: _dated(known.references.get(row.question_id))),
         ("turns from the evidence to the end", _binned(known.places, scored, "turns")),
         ("age of the evidence", _binned(known.ages, scored, "days")),
         ("words of the gold answer", lambda row: _length(known.references.get(row.question_id))),
@@ -124,6 +128,23 @@ def _binned(values: Mapping[str, float], scored: Scored, unit: str) -> Callable[
         return f"{low:,.0f} to {edges[place]:,.0f} {unit}"
 
     return label
+
+
+def _evidence(reference: ReferenceRecord | None) -> str | None:
+    if reference is None:
+        return None
+    return slices_of(_marked(reference))[0]
+
+
+def _dated(reference: ReferenceRecord | None) -> str | None:
+    if reference is None or not any(map(date_parts, reference.answers)):
+        return None
+    return COMPUTED if COMPUTED in slices_of(_marked(reference)) else "said in a gold turn"
+
+
+def _marked(reference: ReferenceRecord) -> ScoreRow:
+    known = reference
+    return ScoreRow(known.question_id, known.conversation_id, known.category, combination(known), known.kind)
 
 
 def _length(reference: ReferenceRecord | None) -> str | None:

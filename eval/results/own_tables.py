@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from eval.results.compare.roles import roles_page
+from eval.results.evidence.equal import equal_groups, equal_page
 from eval.results.evidence.report import quality_groups, quality_page
 from eval.results.evidence.systems import systems_page
 from eval.results.evidence.updates import update_groups, updates_page
@@ -17,6 +18,7 @@ def own_pages(runs: Sequence[StoredRun]) -> list[TablePage]:
     return [
         systems_page(quality),
         quality_page(quality),
+        equal_page(equal_groups(quality)),
         methods_page(runs),
         roles_page(runs),
         updates_page(update_groups(quality)),

@@ -63,7 +63,7 @@ def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
     """Return the gold of every question in the order of the data set."""
     records = []
     for sample in samples:
-        texts = {turn.turn_id: turn.text for turn in sample.conversation.turns}
+        turns = {turn.turn_id: turn for turn in sample.conversation.turns}
         for question in sample.questions:
             gold = sample.references[question.question_id]
             records.append(
@@ -75,9 +75,10 @@ def reference_records(samples: Sequence[Sample]) -> list[ReferenceRecord]:
                     adversarial_answer=gold.adversarial_answer,
                     evidence=list(gold.evidence),
                     unresolved_evidence=list(gold.unresolved_evidence),
-                    evidence_texts=[texts[turn_id] for turn_id in gold.evidence],
+                    evidence_texts=[turns[turn_id].text for turn_id in gold.evidence],
                     extra=dict(gold.extra),
                     kind=question.kind,
+                    evidence_sessions=len({turns[turn_id].session_id for turn_id in gold.evidence}),
                 )
             )
     return records

@@ -154,7 +154,8 @@ class ReferenceRecord:
     """Gold of one question, copied into the run so that scoring needs neither data set nor model.
 
     ``evidence_texts`` are the gold turns' plain texts, for substring matching; ``kind`` is what is asked
-    (:mod:`eval.loaders.question_types`), in rows of older versions derived from the category.
+    (:mod:`eval.loaders.question_types`), in rows of older versions derived from the category. ``evidence_sessions``
+    counts the sessions that the gold turns lie in; ``None`` in rows of older versions.
     """
 
     question_id: str
@@ -167,6 +168,7 @@ class ReferenceRecord:
     evidence_texts: Sequence[str]
     extra: Mapping[str, Json] = field(default_factory=dict)
     kind: str = ""
+    evidence_sessions: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", kind_of(self.kind, self.category))

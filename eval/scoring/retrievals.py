@@ -1,9 +1,13 @@
 """Scores of a retrieval: the gold evidence in it, its size, and what the memory behind it still holds."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
+from eval.loaders.question_types import ADVERSARIAL
+from eval.metrics.budgets import budget_scores, lift_scores, token_precision
 from eval.metrics.evidence import (
     STORED_RECALL,
+    TURN_RECALL,
     evidence_scores,
     pool_scores,
     rank_by_lineage,
@@ -12,22 +16,28 @@ from eval.metrics.evidence import (
     turn_scores,
 )
 from eval.metrics.items import ITEM_SUFFIXES, item_scores
+from eval.metrics.kept import kept_scores
 from eval.metrics.sessions import EVIDENCE_SESSIONS, session_scores
 from eval.metrics.updates import Update, update_scores
-from eval.runs.records import ReferenceRecord, RetrievalRecord
+from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord
+from eval.scoring.answers import gold_answers
 from eval.scoring.config import Scores, ScoringConfig
 from eval.scoring.shown import SHOWN_CHARS, shown_hits, shown_texts
 from eval.scoring.stored_turns import StoredTurns, stored_share
+from memsys.scripts import estimated_tokens
 from memsys.vocabulary import OVERRULED
 
 
-def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, config: ScoringConfig) -> Scores:
+def retrieval_scores(
+    retrieval: RetrievalRecord, reference: ReferenceRecord, config: ScoringConfig, turns: int = 0
+) -> Scores:
     """Score what a question retrieved.
 
     Args:
         retrieval: of the run.
         reference: of the same question.
         config: how texts are matched.
+        turns: of the conversation; 0 where they are not known.
 
     Returns:
         Sizes alone for a context that was recorded elsewhere: nothing says which memories it was made of.
@@ -51,7 +61,7 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
     return {
         **by_session,
         **evidence_scores(rank_by_lineage(origins, gold) if ranked and traced else None),
-        **turn_scores(origins if ranked and traced else None, gold),
+        **_equal_scores(retrieval, reference, shown, turns),
         **evidence_scores(rank_by_substring(texts, gold_texts, config.matching) if ranked else None, "_substring"),
         **pool_scores(rank_by_lineage(origins, gold, depth=whole) if traced else None),
         **pool_scores(
@@ -67,6 +77,40 @@ def retrieval_scores(retrieval: RetrievalRecord, reference: ReferenceRecord, con
         SHOWN_CHARS: None if shown_text is None else float(sum(map(len, shown_text))),
         "hits": float(len(texts)),
     }
+
+
+def _equal_scores(
+    retrieval: RetrievalRecord, reference: ReferenceRecord, shown: Sequence[HitRecord] | None, turns: int
+) -> Scores:
+    """Return the scores that do not grow with the size of memories, see :mod:`eval.metrics.budgets`."""
+    origins = [hit.turn_ids for hit in retrieval.hits]
+    found = turn_scores(origins if retrieval.ranked and retrieval.traced else None, reference.evidence)
+    context = float(estimated_tokens(retrieval.context))
+    rate = _tokens_per_character(shown, context)
+    sizes = None if rate is None else [rate * len(hit.text) for hit in retrieval.hits]
+    gold = dict(zip(reference.evidence, map(estimated_tokens, reference.evidence_texts), strict=False))
+    in_context = None if rate is None else [(hit.turn_ids, rate * len(hit.text)) for hit in shown or ()]
+    return {
+        **found,
+        **lift_scores(found[TURN_RECALL], turns),
+        **budget_scores(origins, sizes if retrieval.ranked else None, reference.evidence),
+        **token_precision(in_context, {turn: float(size) for turn, size in gold.items()}, context),
+    }
+
+
+def _tokens_per_character(shown: Sequence[HitRecord] | None, context: float) -> float | None:
+    """Return the tokens that a memory takes in a context for each character of its text.
+
+    Headings, dates and all else in the context are spread over its memories.
+
+    Returns:
+        ``None`` where it is not known which memories are in the context, or they have no text of their own; infinite
+        where there are none, so that nothing is within a budget.
+    """
+    if shown is None:
+        return None
+    characters = sum(len(hit.text) for hit in shown)
+    return context / characters if characters else None if shown else inf
 
 
 def _ranking_scores(retrieval: RetrievalRecord, evidence: Sequence[str]) -> Scores:
@@ -108,7 +152,14 @@ def memory_scores(
     shown = [turn for hit in retrieval.hits for turn in hit.turn_ids]
     share = stored_share(reference.evidence, turns, shown)
     updates = _update_scores(retrieval, reference, turns, successors)
-    return {STORED_RECALL: share, **updates}
+    return {STORED_RECALL: share, **_kept(reference, stored), **updates}
+
+
+def _kept(reference: ReferenceRecord, stored: StoredTurns) -> Scores:
+    """Return what of the gold answer is still in the entries that came from the gold turns."""
+    answers = () if reference.kind == ADVERSARIAL else gold_answers(reference)
+    memories = stored.texts(reference.conversation_id, reference.evidence)
+    return kept_scores(answers, reference.evidence_texts, memories)
 
 
 def _update_scores(

@@ -26,6 +26,7 @@ from eval.runs.load import (
     data_sha256,
     is_recorded,
     load_answers,
+    load_conversations,
     load_references,
     load_retrievals,
     load_settled,
@@ -35,6 +36,7 @@ from eval.runs.load import (
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord, ScoreRow
 from eval.runs.signing import sign_files
 from eval.scoring.answers import answer_scores, corrected_scores, gold_answers
+from eval.scoring.combination import combination
 from eval.scoring.config import STORED_DECIMALS, Scores, ScoringConfig
 from eval.scoring.kept import kept_scores
 from eval.scoring.neural import BERTSCORE_CUT, neural_scores
@@ -149,7 +151,8 @@ def _unsplit(items: Sequence[_Item], metrics: Sequence[Metric], name: str) -> Ma
 def _scoring(
     run_dir: Path, metrics: Sequence[Metric], config: ScoringConfig, neural: Mapping[str, Scores]
 ) -> "_Scoring":
-    return _Scoring(metrics, config, neural, StoredTurns(run_dir), load_updates(run_dir), _corrections(run_dir))
+    turns = {record.conversation_id: record.turns for record in load_conversations(run_dir)}
+    return _Scoring(metrics, config, neural, StoredTurns(run_dir), load_updates(run_dir), _corrections(run_dir), turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,7 @@ class _Scoring:
     stored: StoredTurns
     updates: Mapping[str, Mapping[str, str]]
     corrections: Mapping[str, str]
+    turns: Mapping[str, int]
 
     def row(self, item: _Item) -> ScoreRow:
         """Score one question."""
@@ -170,10 +174,11 @@ class _Scoring:
         if item.outcome:
             scores |= self.counted(self._answer(item.text, reference), item)
         if retrieval is not None:
-            scores |= retrieval_scores(retrieval, reference, self.config)
+            turns = self.turns.get(reference.conversation_id, 0)
+            scores |= retrieval_scores(retrieval, reference, self.config, turns)
             successors = self.updates.get(reference.conversation_id)
             scores |= memory_scores(retrieval, reference, self.stored, successors)
-        scores |= marks(reference.extra)
+        scores |= combination(reference) | marks(reference.extra)
         return ScoreRow(
             reference.question_id,
             reference.conversation_id,

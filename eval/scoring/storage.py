@@ -28,12 +28,14 @@ class StoredEntry:
         text: its main text, in the parts that it is stored in.
         characters: of all its texts.
         turns: ids of the turns it came from; empty where it does not say.
+        said: all that it holds as text, its date among it, without ids.
     """
 
     kind: str
     text: tuple[str, ...]
     characters: int
     turns: frozenset[str]
+    said: str = ""
 
 
 @dataclass(slots=True)
@@ -79,7 +81,7 @@ def _of_place(state: Any, place: EntryPlace) -> Iterator[StoredEntry]:
         main, *others = _texts(node, place) or [[]]
         turns = _turns(node) | origins.get(_name(node, place.origin), frozenset())
         characters = sum(len(text) for texts in (main, *others) for text in texts)
-        yield StoredEntry(place.kind, tuple(main), characters, turns)
+        yield StoredEntry(place.kind, tuple(main), characters, turns, "\n".join(_said(node)))
 
 
 def _texts(node: Any, place: EntryPlace) -> list[list[str]]:
@@ -87,6 +89,19 @@ def _texts(node: Any, place: EntryPlace) -> list[list[str]]:
     if isinstance(node, str):
         return [[node]]
     return [[part for keys in text for part in reach(node, keys) if isinstance(part, str)] for text in place.text]
+
+
+def _said(node: Any) -> Iterator[str]:
+    """Yield the texts of an entry and of what it holds; ids of turns and of other entries are none."""
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, Mapping):
+        for key, value in node.items():
+            if "turn" not in key and not key.endswith(("id", "ids")):
+                yield from _said(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _said(value)
 
 
 def _turns(node: Any) -> frozenset[str]:
@@ -145,6 +160,16 @@ def storage(run_dir: Path) -> Json:
 
 def _snapshot(run_dir: Path, conversation_id: str) -> Path:
     return run_dir / "snapshots" / snapshot_name(conversation_id)
+
+
+def stored_entries(run_dir: Path, conversation_id: str) -> list[StoredEntry] | None:
+    """Return the entries of one conversation's memory.
+
+    Returns:
+        ``None`` where there is no snapshot, or the system does not say where its entries are.
+    """
+    places, tree = run_places(run_dir), load_texts(_snapshot(run_dir, conversation_id))
+    return None if places is None or tree is None else read_entries(tree.get("memory"), places)
 
 
 def run_places(run_dir: Path) -> tuple[EntryPlace, ...] | None:

@@ -1,11 +1,11 @@
-"""Turns that the memories of a run still come from, read from their snapshots."""
+"""Turns that the memories of a run still come from, and the texts made of them, read from their snapshots."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from eval.runs.memories import Memories
-from eval.scoring.storage import run_places
+from eval.scoring.storage import run_places, stored_entries
 
 
 class StoredTurns:
@@ -17,6 +17,7 @@ class StoredTurns:
 
     def __init__(self, run_dir: Path) -> None:
         self._run_dir = run_dir
+        self._texts: dict[str, Mapping[str, Sequence[str]] | None] = {}
 
     @cached_property
     def _memories(self) -> Memories:
@@ -35,6 +36,23 @@ class StoredTurns:
         if not self._says_entries or not self._memories.known(conversation_id):
             return None
         return self._memories.turns(conversation_id)
+
+    def texts(self, conversation_id: str, turns: Iterable[str]) -> list[str] | None:
+        """Return all that the entries say that came from some turns; ``None`` where :meth:`of` knows nothing."""
+        if conversation_id not in self._texts:
+            self._texts[conversation_id] = self._texts_by_turn(conversation_id)
+        known = self._texts[conversation_id]
+        return None if known is None else list(dict.fromkeys(text for turn in turns for text in known.get(turn, ())))
+
+    def _texts_by_turn(self, conversation_id: str) -> Mapping[str, Sequence[str]] | None:
+        entries = stored_entries(self._run_dir, conversation_id)
+        if entries is None:
+            return None
+        found: dict[str, list[str]] = {}
+        for entry in entries:
+            for turn in entry.turns:
+                found.setdefault(turn, []).append(entry.said)
+        return found
 
 
 def stored_share(evidence: Iterable[str], stored: frozenset[str] | None, shown: Iterable[str]) -> float | None:

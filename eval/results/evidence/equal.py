@@ -1,0 +1,125 @@
+"""Evidence at equal budgets, and by what an answer is put together from: docs/measures.md defines each figure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from eval.metrics.budgets import BUDGET_AREA, BUDGET_RECALL, CHANCE, LIFT, TOKEN_PRECISION
+from eval.metrics.evidence import SHOWN_RECALL, TURN_RECALL
+from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
+from eval.metrics.registry import METRICS
+from eval.rendering.table import DASH, Cell, Column, Table, columns, records
+from eval.results.compare.model import interval_text
+from eval.results.compare.rows import ComparisonEstimate, estimate, f1_metric
+from eval.results.evidence.report import QualityGroup, SystemQuality
+from eval.results.evidence.stages import run_protocol
+from eval.results.stored_run import StoredRun
+from eval.results.tables.page import Section, TablePage
+from eval.scoring.combination import SLICES, slices_of
+
+NAME = "equal_budgets"
+
+LEGEND = (
+    "R@10: share of the gold turns that one of the first ten memories came from, which grows with the turns that a "
+    "memory holds. R@10 turns: among the first ten turns that the memories came from; chance: what ten turns of the "
+    "conversation drawn by chance hold; lift: how many times more there are",
+    "R@256 tokens to R@2,048 tokens: share of the gold turns in the memories of the first so many tokens; R tokens: "
+    "area below that curve from 0 to 2,048; 95 %: its cluster t interval over conversations. A memory has its share of "
+    "the context's tokens, by characters; tokens are estimated by script, the same for every backbone",
+    "in context: share of the gold turns that a memory in the context came from; gold tokens: share of the context's "
+    "tokens that gold turns account for",
+    "kept words, kept dates: of the content words that gold answer and gold turns share, and of the answer's days, "
+    "months and years, what the entries made from the gold turns still hold",
+    "what must be combined: R@10 turns, and F1 where there are answers, of the questions whose gold is one turn, "
+    "several turns of a session, turns of several sessions; whose answer has a date that no gold turn says; that have "
+    "no answer",
+    f"{DASH}: the run's files do not say; a run that was scored by an earlier version needs `memsys score RUN`. "
+    "docs/measures.md has each definition and what it cannot show",
+)
+#: Metrics of the table, in its order; the interval follows the area.
+SHOWN = ("recall@10", TURN_RECALL, CHANCE, LIFT, *BUDGET_RECALL.values(), BUDGET_AREA, SHOWN_RECALL, TOKEN_PRECISION,
+         KEPT_WORDS, KEPT_DATES)  # fmt: skip
+
+
+def equal_groups(groups: Sequence[QualityGroup]) -> list[QualityGroup]:
+    """Return the groups of which some run was scored with budgets."""
+    return [group for group in groups if any(_scored(one.run) for one in group.systems)]
+
+
+def _scored(run: StoredRun) -> bool:
+    return any(row.metrics.get(name) is not None for row in run.rows for name in (BUDGET_AREA, KEPT_WORDS))
+
+
+def equal_page(groups: Sequence[QualityGroup]) -> TablePage:
+    """Return two tables of every group: evidence at equal budgets, and by what must be combined."""
+    sections = [
+        Section(
+            group.title,
+            group.key,
+            [budget_table(group.systems), slice_table(group.systems)],
+            [(one.label, one.run) for one in group.systems],
+        )
+        for group in groups
+    ]
+    names = ("run", "system", "dataset", "backbone", "slice", "n", *SHOWN)
+    rows = (row for group in groups for one in group.systems for row in _csv_rows(one))
+    return TablePage(NAME, "Evidence at equal budgets", LEGEND, sections, records(names, rows))
+
+
+def budget_table(systems: Sequence[SystemQuality]) -> Table:
+    """Return the evidence of every system, those with the largest area first."""
+    found = [(one.label, _estimates(one.run)) for one in systems]
+    found.sort(key=lambda line: -(area.value if (area := line[1][BUDGET_AREA]) else -1.0))
+    shown: list[Column] = [Column("system", "left")]
+    for name in SHOWN:
+        shown += [Column(METRICS[name].heading), *([Column("95 %")] if name == BUDGET_AREA else [])]
+    return Table("Evidence", shown, [[label, *_cells(estimates)] for label, estimates in found], label="evidence")
+
+
+def _estimates(run: StoredRun) -> dict[str, ComparisonEstimate | None]:
+    return {name: estimate(run, name, run_protocol(run)) for name in SHOWN}
+
+
+def _cells(estimates: dict[str, ComparisonEstimate | None]) -> list[Cell]:
+    cells: list[Cell] = []
+    for name in SHOWN:
+        found = estimates[name]
+        cells.append(None if found is None else found.value)
+        if name == BUDGET_AREA:
+            cells.append(interval_text(found) or None)
+    return cells
+
+
+def slice_table(systems: Sequence[SystemQuality]) -> Table:
+    """Return R@10 turns and F1 of every system by what must be combined, with the number of questions."""
+    shown = [name for name in SLICES if any(_of_slice(one.run, name).rows for one in systems)]
+    rows: list[list[Cell]] = []
+    for one in systems:
+        cells: list[Cell] = [one.label]
+        for name in shown:
+            part = _of_slice(one.run, name)
+            recall = estimate(part, TURN_RECALL, run_protocol(part))
+            answers = estimate(part, f1_metric(run_protocol(part)), run_protocol(part))
+            cells += [len(part.rows), recall and recall.value, answers and answers.value]
+        rows.append(cells)
+    headings = [heading for name in shown for heading in (f"{name}: n", "R@10 turns", "F1")]
+    return Table("What must be combined", columns(("system", *headings)), rows, label="combined")
+
+
+def _of_slice(run: StoredRun, name: str) -> StoredRun:
+    return replace(run, rows=tuple(row for row in run.rows if name in slices_of(row)))
+
+
+def _csv_rows(one: SystemQuality) -> list[dict[str, object]]:
+    """Return the figures over all questions, then by slice; what is not known is empty."""
+    run = one.run
+    about = {"run": run.run_id, "system": one.label, "dataset": run.dataset, "backbone": run.backbone}
+    parts = {"all": run} | {name: part for name in SLICES if (part := _of_slice(run, name)).rows}
+    return [
+        {
+            **about,
+            "slice": name,
+            "n": len(part.rows),
+            **{metric: found.value for metric, found in _estimates(part).items() if found is not None},
+        }
+        for name, part in parts.items()
+    ]
