@@ -140,6 +140,7 @@ def make_resources(
         prompts=prompts,
         count_context=backbone is not None,
         failures_in_a_row=plan.unanswered.failures_in_a_row,
+        context_budget=plan.context_budget,
     )
 
 

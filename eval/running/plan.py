@@ -33,7 +33,7 @@ NOT_IDENTITY = (
 )  # fmt: skip
 #: Settings that hold settings, and how one of these is written.
 SECTIONS = {"index": "kind=hnsw", "schedule": "warmup=0", "serving": "shared=true", "budget": "tokens=100000",
-            "unanswered": "stop_share=null"}  # fmt: skip
+            "unanswered": "stop_share=null", "context": "budget=1024"}  # fmt: skip
 #: Largest seed that files of a run hold.
 LAST_SEED = 2**63 - 1
 #: Parts of the configuration that only say how stored answers are scored and averaged.
@@ -71,6 +71,7 @@ class Plan:
     show_answers: int
     index: IndexSettings = FLAT
     unanswered: UnansweredLimits = UNANSWERED
+    context_budget: int | None = None
 
 
 def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
@@ -87,6 +88,9 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     index = IndexSettings(**settings.get("index", {}))
     if index == FLAT:  # what runs had before there was a choice
         settings = without(settings, ("index",))
+    context_budget = read_context_budget(settings.get("context", {}))
+    if context_budget is None:  # likewise
+        settings = without(settings, ("context",))
     roles = delegated_roles(settings)
     check_raw_roles(settings["memory"], parts, roles)
     for part in ("memory", "embedder"):
@@ -113,6 +117,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         score=flag("score", settings["score"]),
         show_answers=whole_number("show_answers", settings["show_answers"], least=0),
         index=index,
+        context_budget=context_budget,
         second_roles=roles,
         **{**parts, "second": parts["second"] if roles else None},
     )
@@ -213,6 +218,18 @@ def whole_number(key: str, value: object, least: int, most: int | None = None) -
         bounds = f"from {least} on" if most is None else f"from {least} to {most}"
         raise ConfigError(f"{key}={value!r} must be a whole number {bounds}")
     return value
+
+
+def read_context_budget(section: Mapping[str, Any]) -> int | None:
+    """Read ``context``, whose one setting is the tokens of context that every memory may give.
+
+    Raises:
+        ConfigError: it has another setting, or the budget is no number of tokens.
+    """
+    if unknown := sorted(set(section) - {"budget"}):
+        raise ConfigError(f"context.{unknown[0]} is not a setting; context has budget alone")
+    budget = section.get("budget")
+    return None if budget is None else whole_number("context.budget", budget, least=1)
 
 
 def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:

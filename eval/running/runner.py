@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from eval.running.context_budget import within_budget
 from eval.running.faults import AtWork
 from eval.running.ingestion import ConversationIngestion
 from eval.running.progress import ProgressListener
@@ -53,6 +54,7 @@ class RunResources:
     prompts: dict[str, str]
     count_context: bool = True
     failures_in_a_row: int = UNANSWERED.failures_in_a_row
+    context_budget: int | None = None
     clock: Clock = time.perf_counter
     save_prompts: Callable[[], None] = lambda: None
 
@@ -180,6 +182,8 @@ class Runner:
             given = await finished(of.memory, "retrieve", of.memory.retrieve(question.text))
             retrieve_seconds = watch.seconds()
         retrieval = check_retrieval(resources.memory.name, given, of.turn_ids, question.question_id)
+        if resources.context_budget is not None:
+            retrieval = within_budget(retrieval, resources.context_budget)
         self._progress.retrieved(retrieve_seconds)
         retrieved = resources.clock()
         answer = None
