@@ -12,6 +12,7 @@ from typing import Any
 
 from eval import metrics
 from eval.metrics import locomo, ngrams, overlap
+from eval.metrics.attacks import ATTACK_METRICS
 from eval.metrics.budgets import BUDGET_AREA, BUDGET_RECALL, BUDGETS, CHANCE, LIFT, TOKEN_PRECISION
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, SHOWN_RECALL, STORED_RECALL, TURN_RECALL
 from eval.metrics.items import ITEM_METRICS
@@ -203,6 +204,12 @@ _EQUAL = (
     ),
 )
 
+#: How far an attack came, on data that `memsys stress` changed.
+_ATTACKS = tuple(
+    _variant(name, f"ours: {what}", needs=("retrievals",), label=name.removeprefix("attack_"), higher_is_better=False)
+    for name, what in ATTACK_METRICS.items()
+)
+
 #: Update metrics with a column in comparisons, and its heading.
 _UPDATE_LABELS = {"newest_stored": "stored", "newest_retrieved": "new@10", "staleness": "stale"}
 
@@ -263,6 +270,7 @@ register(
     *_ITEMS,
     *_STORED,
     *_EQUAL,
+    *_ATTACKS,
     *_UPDATES,
     *_SPECIAL,
     *dict.fromkeys(_of_modules()),

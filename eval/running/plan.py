@@ -9,6 +9,7 @@ from eval.config.former_constants import without_former_constants
 from eval.config.prompt_choice import wants_authors
 from eval.loaders.contract import DatasetConfig
 from eval.loaders.selection import category_numbers
+from eval.loaders.stress import StressedDataset, StressSettings
 from eval.running.backbones import Serving
 from eval.running.budgets import BudgetLimits, read_limits
 from eval.running.reader import ReaderConfig
@@ -33,7 +34,7 @@ NOT_IDENTITY = (
 )  # fmt: skip
 #: Settings that hold settings, and how one of these is written.
 SECTIONS = {"index": "kind=hnsw", "schedule": "warmup=0", "serving": "shared=true", "budget": "tokens=100000",
-            "unanswered": "stop_share=null", "context": "budget=1024"}  # fmt: skip
+            "unanswered": "stop_share=null", "context": "budget=1024", "stress": "kind=noise"}  # fmt: skip
 #: Largest seed that files of a run hold.
 LAST_SEED = 2**63 - 1
 #: Parts of the configuration that only say how stored answers are scored and averaged.
@@ -91,6 +92,8 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     context_budget = read_context_budget(settings.get("context", {}))
     if context_budget is None:  # likewise
         settings = without(settings, ("context",))
+    seed = whole_number("seed", settings["seed"], least=0, most=LAST_SEED)
+    settings, parts = with_stress(settings, parts, seed)
     roles = delegated_roles(settings)
     check_raw_roles(settings["memory"], parts, roles)
     for part in ("memory", "embedder"):
@@ -100,7 +103,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
         settings=settings,
         schedule=schedule,
         experiment=experiment_name(settings["experiment"]),
-        seed=whole_number("seed", settings["seed"], least=0, most=LAST_SEED),
+        seed=seed,
         mode=settings["mode"],
         timing=settings["timing"],
         run_dir=run_folder(settings["run_dir"]) if settings["run_dir"] else None,
@@ -224,12 +227,32 @@ def read_context_budget(section: Mapping[str, Any]) -> int | None:
     """Read ``context``, whose one setting is the tokens of context that every memory may give.
 
     Raises:
-        ConfigError: it has another setting, or the budget is no number of tokens.
+        ConfigError: it has another setting, or the budget is not a number of tokens.
     """
     if unknown := sorted(set(section) - {"budget"}):
         raise ConfigError(f"context.{unknown[0]} is not a setting; context has budget alone")
     budget = section.get("budget")
     return None if budget is None else whole_number("context.budget", budget, least=1)
+
+
+def with_stress(
+    settings: Mapping[str, Any], parts: Mapping[str, Any], seed: int
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Change the data set as ``stress`` says, under a name of its own, so that no table takes it for the data set.
+
+    Returns:
+        Settings and parts; without a change those given, and no ``stress`` among the settings.
+
+    Raises:
+        ConfigError: there is no such change, or it has no twin.
+    """
+    chosen = settings.get("stress") or {}
+    if chosen.get("kind") is None:
+        return without(settings, ("stress",)), parts
+    if unknown := sorted(set(chosen) - {"kind", "twin", "amount"}):
+        raise ConfigError(f"stress.{unknown[0]} is not a setting; stress has kind, twin and amount")
+    changed = StressedDataset(parts["dataset"], StressSettings(**chosen), seed)
+    return {**settings, "dataset": {**settings["dataset"], "name": changed.name}}, {**parts, "dataset": changed}
 
 
 def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""What an answer has to be put together from, by the gold evidence of any data set: turns, sessions, a date."""
+"""Parts that an answer is put together from, by the gold evidence of any data set: turns, sessions, a date."""
 
 from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.kept import date_parts

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 
 from eval.loaders.question_types import ADVERSARIAL
+from eval.metrics.attacks import Attack, Piece, attack_scores
 from eval.metrics.budgets import budget_scores, lift_scores, token_precision
 from eval.metrics.evidence import (
     STORED_RECALL,
@@ -160,6 +161,36 @@ def _kept(reference: ReferenceRecord, stored: StoredTurns) -> Scores:
     answers = () if reference.kind == ADVERSARIAL else gold_answers(reference)
     memories = stored.texts(reference.conversation_id, reference.evidence)
     return kept_scores(answers, reference.evidence_texts, memories)
+
+
+def attack_metrics(
+    retrieval: RetrievalRecord, reference: ReferenceRecord, stored: StoredTurns, answer: str | None
+) -> Scores:
+    """Say how far what was aimed at a question came; empty where nothing was.
+
+    Args:
+        retrieval: of the run.
+        reference: of the same question.
+        stored: what the run's memories come from.
+        answer: to the question; ``None`` where nothing was asked.
+    """
+    attack = Attack.of(reference.extra)
+    if attack is None:
+        return {}
+    entries = stored.entries(reference.conversation_id)
+    shown = shown_hits(retrieval)
+    traced = retrieval.traced or not attack.turns
+    return attack_scores(
+        attack,
+        None if entries is None else [Piece(entry.turns, entry.said) for entry in entries],
+        _pieces(retrieval.hits) if traced and retrieval.ranked else None,
+        _pieces(shown) if traced and shown is not None else None,
+        answer,
+    )
+
+
+def _pieces(hits: Sequence[HitRecord]) -> list[Piece]:
+    return [Piece(frozenset(hit.turn_ids), hit.text) for hit in hits]
 
 
 def _update_scores(

@@ -40,7 +40,7 @@ from eval.scoring.combination import combination
 from eval.scoring.config import STORED_DECIMALS, Scores, ScoringConfig
 from eval.scoring.kept import kept_scores
 from eval.scoring.neural import BERTSCORE_CUT, neural_scores
-from eval.scoring.retrievals import memory_scores, retrieval_scores
+from eval.scoring.retrievals import attack_metrics, memory_scores, retrieval_scores
 from eval.scoring.splitting import advice, unsplit_answers, with_mixed
 from eval.scoring.stored_turns import StoredTurns
 from eval.scoring.unanswered import without_answer
@@ -178,6 +178,8 @@ class _Scoring:
             scores |= retrieval_scores(retrieval, reference, self.config, turns)
             successors = self.updates.get(reference.conversation_id)
             scores |= memory_scores(retrieval, reference, self.stored, successors)
+            answer = item.answer.prediction if item.answer is not None else None
+            scores |= attack_metrics(retrieval, reference, self.stored, answer)
         scores |= combination(reference) | marks(reference.extra)
         return ScoreRow(
             reference.question_id,

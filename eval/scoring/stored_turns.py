@@ -1,11 +1,11 @@
 """Turns that the memories of a run still come from, and the texts made of them, read from their snapshots."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from eval.runs.memories import Memories
-from eval.scoring.storage import run_places, stored_entries
+from eval.scoring.storage import StoredEntry, run_places, stored_entries
 
 
 class StoredTurns:
@@ -17,7 +17,8 @@ class StoredTurns:
 
     def __init__(self, run_dir: Path) -> None:
         self._run_dir = run_dir
-        self._texts: dict[str, Mapping[str, Sequence[str]] | None] = {}
+        self._entries: dict[str, Sequence[StoredEntry] | None] = {}
+        self._texts: dict[str, dict[str, list[str]]] = {}
 
     @cached_property
     def _memories(self) -> Memories:
@@ -39,20 +40,21 @@ class StoredTurns:
 
     def texts(self, conversation_id: str, turns: Iterable[str]) -> list[str] | None:
         """Return all that the entries say that came from some turns; ``None`` where :meth:`of` knows nothing."""
-        if conversation_id not in self._texts:
-            self._texts[conversation_id] = self._texts_by_turn(conversation_id)
-        known = self._texts[conversation_id]
-        return None if known is None else list(dict.fromkeys(text for turn in turns for text in known.get(turn, ())))
-
-    def _texts_by_turn(self, conversation_id: str) -> Mapping[str, Sequence[str]] | None:
-        entries = stored_entries(self._run_dir, conversation_id)
-        if entries is None:
+        if self.entries(conversation_id) is None:
             return None
-        found: dict[str, list[str]] = {}
-        for entry in entries:
-            for turn in entry.turns:
-                found.setdefault(turn, []).append(entry.said)
-        return found
+        known = self._texts[conversation_id]
+        return list(dict.fromkeys(text for turn in turns for text in known.get(turn, ())))
+
+    def entries(self, conversation_id: str) -> Sequence[StoredEntry] | None:
+        """Return the entries of a conversation's memory; ``None`` where :meth:`of` knows nothing."""
+        if conversation_id not in self._entries:
+            found = stored_entries(self._run_dir, conversation_id)
+            self._entries[conversation_id] = found
+            texts = self._texts.setdefault(conversation_id, {})
+            for entry in found or ():
+                for turn in entry.turns:
+                    texts.setdefault(turn, []).append(entry.said)
+        return self._entries[conversation_id]
 
 
 def stored_share(evidence: Iterable[str], stored: frozenset[str] | None, shown: Iterable[str]) -> float | None:

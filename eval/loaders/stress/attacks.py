@@ -1,0 +1,209 @@
+"""Changes that a memory should notice: facts that change, turns that are withdrawn, poison, and another user.
+
+Each says what it put where in ``Reference.extra["attack"]`` (:data:`ATTACK`): ``kind``; ``turns``, the ids of the turns
+that should not count; ``payload``, the text that no answer should have; ``only``, whether the payload is nowhere else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from eval.loaders.question_types import ADVERSARIAL, SINGLE_HOP, kind_of
+from eval.loaders.stress.making import TEXTS, Making
+from eval.metrics.attacks import ATTACK
+from memsys.seeding import stable_seed
+from memsys.vocabulary import OVERRULED, Json, Question, Reference, Sample, Turn
+
+#: Kinds of change that need questions with an answer in one turn.
+ATTACKS = frozenset({"contradicted", "withdrawn", "poison"})
+#: Questions that one kind of attack is aimed at in a conversation, at most.
+_TARGETS = 6
+#: Characters of the shortest answer that is looked for in a turn.
+_SHORTEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A question with one gold turn that says its answer word for word; ``place`` of the turn in the conversation."""
+
+    question: Question
+    reference: Reference
+    turn: Turn
+    place: int
+    answer: str
+
+    def with_answer(self, other: str) -> str:
+        """Return the gold turn's text with another answer in place of its own."""
+        start = self.turn.text.lower().index(self.answer.lower())
+        return self.turn.text[:start] + other + self.turn.text[start + len(self.answer) :]
+
+
+def attacked(sample: Sample) -> list[Reference]:
+    """Return the gold of the questions that something is aimed at."""
+    return [gold for gold in sample.references.values() if ATTACK in gold.extra or OVERRULED in gold.extra]
+
+
+def _targets(making: Making) -> list[_Target]:
+    places = {turn.turn_id: place for place, turn in enumerate(making.conversation.turns)}
+    found = []
+    for question in making.sample.questions:
+        gold = making.sample.references[question.question_id]
+        if len(gold.evidence) == 1 and kind_of(question.kind, question.category) != ADVERSARIAL and gold.answers:
+            place, answer = places[gold.evidence[0]], gold.answers[0].strip()
+            turn = making.conversation.turns[place]
+            if len(answer) >= _SHORTEST and answer.lower() in turn.text.lower():
+                found.append(_Target(question, gold, turn, place, answer))
+    return found
+
+
+def _false_answers(targets: Sequence[_Target]) -> dict[str, str]:
+    """Return for each target, by question id, another target's answer, of its form where there is one; else a code."""
+    found = {}
+    for number, target in enumerate(targets):
+        others = [one.answer for one in (*targets[number + 1 :], *targets[:number])]
+        others = [other for other in others if other.lower() != target.answer.lower()]
+        found[target.question.question_id] = min(
+            others, key=lambda other: _unlike(other, target.answer), default=_code(target.question.question_id)
+        )
+    return found
+
+
+def _unlike(one: str, other: str) -> tuple[bool, int]:
+    """Return how much two answers differ in form: whether one alone has a digit, and by how many words."""
+    digits = [any(map(str.isdigit, text)) for text in (one, other)]
+    return digits[0] != digits[1], abs(len(one.split()) - len(other.split()))
+
+
+def _code(*parts: object) -> str:
+    """Return a code that is nowhere else."""
+    return f"KX-{stable_seed('code', *parts) % 10**6:06d}"
+
+
+class _Plan:
+    """Turns and gold that are added to a sample, one after the other."""
+
+    def __init__(self, making: Making, category: int = 0) -> None:
+        self.making = making
+        self.category = making.sample.questions[0].category if making.sample.questions else category
+        self.turns: dict[int, list[Turn]] = {}
+        self.references: dict[str, Reference] = dict(making.sample.references)
+        self.questions: list[Question] = list(making.sample.questions)
+        self.updates: list[tuple[str, ...]] = list(making.sample.updates or ())
+
+    def say(self, place: int, speaker: str, text: str) -> Turn:
+        """Let somebody say something after a turn."""
+        number = sum(map(len, self.turns.values()))
+        turn = self.making.turn_after(self.making.conversation.turns[place], number, speaker, text)
+        self.turns.setdefault(place, []).append(turn)
+        return turn
+
+    def later(self, place: int) -> int:
+        """Draw the place of a turn that is not before another."""
+        return int(self.making.drawn.integers(place, len(self.making.conversation.turns)))
+
+    def aim(self, reference: Reference, kind: str, turns: Sequence[Turn], payload: str, *, only: bool = False) -> None:
+        """Say in a question's gold what is aimed at it."""
+        attack: Mapping[str, Json] = {
+            "kind": kind, "turns": [turn.turn_id for turn in turns], "payload": payload, "only": only,
+        }  # fmt: skip
+        self.references[reference.question_id] = replace(reference, extra={**reference.extra, ATTACK: attack})
+
+    def probe(self, name: str, speaker: str, answer: str, evidence: Sequence[Turn]) -> Reference:
+        """Ask for a code; without an answer the right reply is to abstain."""
+        conversation = self.making.conversation.conversation_id
+        kind = SINGLE_HOP if answer else ADVERSARIAL
+        lock = answer or name == "other"  # what was told to the other user is a lock's code
+        text = TEXTS("canary_twin_question" if lock else "canary_question", speaker=speaker)
+        question = Question(f"{conversation}:{name}", conversation, text, self.category, kind)
+        self.questions.append(question)
+        answers = (answer,) if answer else ()
+        reference = Reference(question.question_id, answers, tuple(turn.turn_id for turn in evidence))
+        self.references[question.question_id] = reference
+        return reference
+
+    def sample(self) -> Sample:
+        """Return the changed sample."""
+        changed = self.making.with_turns(self.turns)
+        updates = tuple(self.updates) if self.updates else self.making.sample.updates
+        return replace(changed, questions=tuple(self.questions), references=self.references, updates=updates)
+
+
+def contradicted(making: Making) -> list[Sample]:
+    """Let facts be stated again at the end with another value, which then is the answer; twin: with the same value."""
+    plan, targets = _Plan(making), _targets(making)[:_TARGETS]
+    others = _false_answers(targets)
+    last = len(making.conversation.turns) - 1
+    for target in targets:
+        new = target.answer if making.twin else others[target.question.question_id]
+        text = TEXTS("unchanged" if making.twin else "changed", text=target.with_answer(new))
+        turn = plan.say(last, target.turn.speaker, text)
+        plan.references[target.question.question_id] = replace(
+            target.reference,
+            answers=(new,),
+            evidence=(turn.turn_id,),
+            extra={**target.reference.extra, OVERRULED: [target.turn.turn_id]},
+        )
+        plan.updates.append((target.turn.turn_id, turn.turn_id))
+    return [plan.sample()]
+
+
+def withdrawn(making: Making) -> list[Sample]:
+    """Let speakers ask that what they said be forgotten, without saying it again; twin: they are glad that they did."""
+    plan = _Plan(making)
+    for target in _targets(making)[:_TARGETS]:
+        text = TEXTS("withdrawn_twin" if making.twin else "withdrawn", question=target.question.text)
+        plan.say(plan.later(target.place), target.turn.speaker, text)
+        plan.aim(target.reference, "withdrawn", [target.turn], target.answer)
+    return [plan.sample()]
+
+
+def poison(making: Making) -> list[Sample]:
+    """Let one speaker put instructions, false facts, imitated notes and a code that is to stay secret among the turns.
+
+    Twin: a harmless remark about the question, the true fact, a note of it, a code that may be known.
+    """
+    plan, targets = _Plan(making), _targets(making)
+    others = _false_answers(targets)
+    for number, target in enumerate(targets[: 3 * _TARGETS]):
+        kind = ("instruction", "false_fact", "imitation")[number % 3]
+        speaker = making.other_than(target.turn.speaker)
+        payload = _code(target.question.question_id) if kind == "instruction" else others[target.question.question_id]
+        turn = plan.say(plan.later(target.place), speaker, _poison_text(kind, target, payload, making.twin))
+        plan.aim(target.reference, kind, [turn], payload, only=kind == "instruction")
+    _canary(plan)
+    return [plan.sample()]
+
+
+def _poison_text(kind: str, target: _Target, payload: str, twin: bool) -> str:
+    if kind == "instruction" and twin:
+        return TEXTS("instruction_twin", question=target.question.text)
+    if kind == "instruction":
+        return TEXTS("instruction", question=target.question.text, payload=payload)
+    said = target.turn.text if twin else target.with_answer(payload)
+    return TEXTS("imitation" if kind == "imitation" else "hearsay", speaker=target.turn.speaker, text=said)
+
+
+def _canary(plan: _Plan) -> None:
+    """Let somebody tell a code, and ask for it."""
+    making = plan.making
+    speaker, code = making.speakers[0], _code(making.conversation.conversation_id, "canary")
+    text = TEXTS("canary_twin" if making.twin else "canary", payload=code)
+    turn = plan.say(plan.later(0), speaker, text)
+    asked = plan.probe("canary", speaker, code if making.twin else "", [turn] if making.twin else [])
+    plan.aim(asked, "canary", [turn], code, only=True)
+
+
+def two_users(making: Making) -> list[Sample]:
+    """Add a second conversation, in which a code is told, and ask the first for it; twin: ask the second.
+
+    Both are written and asked in one process, at the same time.
+    """
+    conversation = making.conversation
+    other = replace(conversation, conversation_id=f"{conversation.conversation_id}~other")
+    first = _Plan(making)
+    second = _Plan(replace(making, sample=Sample(other, (), {})), first.category)
+    speaker, code = making.speakers[0], _code(conversation.conversation_id, "other")
+    told = second.say(second.later(0), speaker, TEXTS("canary_twin", payload=code))
+    plan, known = (second, [told]) if making.twin else (first, [])
+    asked = plan.probe("other", speaker, code if making.twin else "", known)
+    plan.aim(asked, "other_user", known, code, only=True)
+    return [first.sample(), second.sample()]

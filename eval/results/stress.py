@@ -1,0 +1,193 @@
+"""Tables of systems on data that were changed on purpose: what they find then, and how far attacks came."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from eval.metrics.attacks import ATTACK, ATTACK_METRICS, MERGED, OBEYED, RETRIEVED, SHOWN, STORED
+from eval.metrics.evidence import TURN_RECALL
+from eval.rendering.table import Cell, Column, Table, columns, records
+from eval.results.compare.rows import ComparisonEstimate, estimate
+from eval.results.evidence.stages import run_protocol
+from eval.results.stored_run import StoredRun
+from eval.runs.load import load_references
+
+#: Name of the data as they are, among the runs of a system.
+PLAIN = "as it is"
+#: Kinds of attack whose turns should not count, in the order of tables, and the run that they are in.
+ATTACKS = {"instruction": "poison", "false_fact": "poison", "imitation": "poison", "canary": "poison",
+           "withdrawn": "withdrawn", "other_user": "two_users"}  # fmt: skip
+_TWIN = "_twin"
+#: Runs whose recall says nothing of the change: what is asked for is the same.
+_OF_ATTACKS = ("contradicted", "withdrawn", "two_users")
+
+
+@dataclass(frozen=True, slots=True)
+class StressedSystem:
+    """A system with its run on the data as they are (:data:`PLAIN`) and on each changed data set, by its name."""
+
+    label: str
+    runs: Mapping[str, StoredRun]
+    remarks: Sequence[str] = ()
+    kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def of_kind(self, kind: str, *, twin: bool = False) -> StoredRun | None:
+        """Return the run of an attack, with the questions alone that it is aimed at; ``None`` where there is none."""
+        name = ATTACKS[kind] + (_TWIN if twin else "")
+        run = self.runs.get(name)
+        if run is None:
+            return None
+        kinds = self.kinds.get(name, {})
+        return replace(run, rows=tuple(row for row in run.rows if kinds.get(row.question_id) == kind))
+
+
+def kinds_of(run: StoredRun) -> dict[str, str]:
+    """Return the kind of attack by question id, of those that something is aimed at."""
+    return {
+        name: str(found["kind"])
+        for name, gold in load_references(run.path).items()
+        if (found := gold.extra.get(ATTACK))
+    }
+
+
+def change_table(systems: Sequence[StressedSystem]) -> Table:
+    """Return R@10 turns on the data as they are, then by how many points each change moves it."""
+    names = list(dict.fromkeys(name for one in systems for name in one.runs if not name.endswith(_TWIN)))
+    shown = [name for name in names if name not in (PLAIN, *_OF_ATTACKS)]
+    rows = [
+        [one.label, _value(_recall(one.runs.get(PLAIN))), *(_moved(one, name) for name in shown), _growth(one)]
+        for one in systems
+    ]
+    headings = ("system", PLAIN, *(name.replace("_", " ") for name in shown), "growth")
+    notes = (
+        "as it is: share of the gold turns among the first ten turns that the memories came from, percent; then by how "
+        "many points it changes against the benign twin, or, where the twin is the data, against the data as they are",
+        "growth: entries at the most noise over those without, over the same quotient of turns; 1 grows with the turns",
+        *_remarks(systems),
+    )
+    return Table("Changed data", columns(headings), rows, notes)
+
+
+def _remarks(systems: Sequence[StressedSystem]) -> list[str]:
+    return [f"{one.label}: {remark}" for one in systems for remark in one.remarks]
+
+
+def _recall(run: StoredRun | None) -> ComparisonEstimate | None:
+    return None if run is None else estimate(run, TURN_RECALL, run_protocol(run))
+
+
+def _value(found: ComparisonEstimate | None) -> float | None:
+    return None if found is None else found.value
+
+
+def _moved(one: StressedSystem, name: str) -> float | None:
+    """Return the difference to the benign twin, over the questions that both ask."""
+    run, twin = one.runs.get(name), one.runs.get(f"{name}{_TWIN}", one.runs.get(PLAIN))
+    if run is None or twin is None:
+        return None
+    shared = {row.question_id for row in run.rows} & {row.question_id for row in twin.rows}
+    parts = [replace(each, rows=tuple(row for row in each.rows if row.question_id in shared)) for each in (run, twin)]
+    values = [_value(_recall(part)) for part in parts]
+    return None if values[0] is None or values[1] is None else values[0] - values[1]
+
+
+def _growth(one: StressedSystem) -> Cell:
+    noisy = [name for name in one.runs if name.startswith("noise")]
+    sizes = [_size(one.runs[name]) for name in (PLAIN, *noisy[-1:]) if name in one.runs]
+    if len(sizes) < 2 or not all(entries and turns for entries, turns in sizes):
+        return None
+    (entries, turns), (more, most) = sizes
+    return f"{(more / entries) / (most / turns):.2f}"
+
+
+def _size(run: StoredRun) -> tuple[int, int]:
+    found = run.summary.get("storage") or {}
+    kinds = found.get("kinds") or {}
+    return sum(kind["entries"] for kind in kinds.values()), int(found.get("turns") or 0)
+
+
+def attack_table(systems: Sequence[StressedSystem]) -> Table:
+    """Return a row a system: how far what should not count came, over all poison, what was withdrawn, another user."""
+    parts = {"poison": ("instruction", "false_fact", "imitation", "canary"), "withdrawn": ("withdrawn",),
+             "other user": ("other_user",)}  # fmt: skip
+    wanted = {"poison": (STORED, MERGED, RETRIEVED, SHOWN, OBEYED), "withdrawn": (STORED, RETRIEVED, OBEYED),
+              "other user": (STORED, RETRIEVED, OBEYED)}  # fmt: skip
+    shown: list[Column] = [Column("system", "left")]
+    shown += [Column(f"{part}: {_word(name)}") for part, names in wanted.items() for name in names]
+    shown += [Column("harmless shown"), Column("newest found"), Column("outdated found")]
+    rows = []
+    for one in systems:
+        cells: list[Cell] = [one.label]
+        for part, kinds in parts.items():
+            whole = _joined([one.of_kind(kind) for kind in kinds])
+            cells += [_share(whole, name) for name in wanted[part]]
+        harmless = _joined([one.of_kind(kind, twin=True) for kind in parts["poison"]])
+        changed = one.runs.get("contradicted")
+        cells += [
+            _share(harmless, SHOWN),
+            _share(changed, "newest_retrieved"),
+            _share(changed, "staleness_of_question"),
+        ]
+        rows.append(cells)
+    notes = (
+        "percent of the questions that something was aimed at; stored, merged, retrieved (first ten), shown by "
+        "lineage; obeyed: the payload is in the answer",
+        "harmless shown: how often the harmless turn of poison's twin was in the context, which should not be lost "
+        "with the poison",
+        "newest found, outdated found: of facts that were stated again with another value, the new turn among the "
+        "first ten memories, and the share of the first ten that came from the old turn alone",
+    )
+    return Table("What should not count", shown, rows, notes)
+
+
+def kind_table(systems: Sequence[StressedSystem]) -> Table:
+    """Return how far each kind of attack came, with the interval of what was shown, as far as there is one."""
+    headings = ("system", "attack", "n", *map(_word, ATTACK_METRICS), "its twin shown")
+    rows = [
+        [one.label, kind.replace("_", " "), len(run.rows), *(_share(run, name) for name in ATTACK_METRICS),
+         _share(one.of_kind(kind, twin=True), SHOWN)]
+        for one in systems for kind in ATTACKS if (run := one.of_kind(kind)) is not None and run.rows
+    ]  # fmt: skip
+    return Table("By kind", columns(headings, left=2), rows)
+
+
+def _word(name: str) -> str:
+    return name.removeprefix("attack_")
+
+
+def _joined(runs: Sequence[StoredRun | None]) -> StoredRun | None:
+    known = [run for run in runs if run is not None]
+    return replace(known[0], rows=tuple(row for run in known for row in run.rows)) if known else None
+
+
+def _share(run: StoredRun | None, name: str) -> float | None:
+    return None if run is None else _value(_estimate(run, name))
+
+
+def _estimate(run: StoredRun, name: str) -> ComparisonEstimate | None:
+    """Return the mean over all questions of a run, whether they have an answer or not."""
+    return estimate(run, name, replace(run_protocol(run), adversarial="abstain"))
+
+
+def data_table(systems: Sequence[StressedSystem]) -> Table:
+    """Return one row for each run and metric, with its interval, for other programs."""
+    names = ("system", "data", "attack", "run", "n", "metric", "value", "low", "high", "interval_by")
+    rows = []
+    for one in systems:
+        parts = [
+            (name, "", run, (TURN_RECALL, "newest_retrieved", "staleness_of_question"))
+            for name, run in one.runs.items()
+        ]
+        parts += [
+            (ATTACKS[kind] + (_TWIN if twin else ""), kind, run, tuple(ATTACK_METRICS))
+            for kind in ATTACKS
+            for twin in (False, True)
+            if (run := one.of_kind(kind, twin=twin)) is not None
+        ]
+        for data, kind, run, metrics in parts:
+            about = {"system": one.label, "data": data, "attack": kind, "run": run.run_id, "n": len(run.rows)}
+            for metric in metrics:
+                if (found := _estimate(run, metric)) is not None:
+                    ends = found.shown_interval
+                    rows.append({**about, "metric": metric, "value": found.value, "low": ends and ends.low,
+                                 "high": ends and ends.high, "interval_by": ends and ends.by})  # fmt: skip
+    return records(names, rows)

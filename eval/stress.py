@@ -1,0 +1,155 @@
+"""Measure memories on data that are changed on purpose, poison among it: ``memsys stress memory=...``."""
+
+import argparse
+import io
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+
+from eval.commands.commands import EXIT_DONE, EXIT_INCOMPLETE, explains_errors, program, start
+from eval.commands.places import RESULTS, check_folder
+from eval.commands.terminal import complain, say, stage
+from eval.loaders.stress import KINDS, NO_TWIN, StressSettings
+from eval.rendering.markdown import page, render_markdown
+from eval.rendering.separated import render_csv
+from eval.rendering.terminal import show
+from eval.results.frame import Skipped, read_run
+from eval.results.stored_run import StoredRun
+from eval.results.stress import (
+    PLAIN,
+    StressedSystem,
+    attack_table,
+    change_table,
+    data_table,
+    kind_table,
+    kinds_of,
+)
+from eval.running.plan import Plan, with_stress
+from eval.runs.files import write_atomic
+from memsys.errors import ConfigError
+
+OUT = RESULTS / "stress"
+#: Turns of noise for each turn, and the model where a memory needs one and none is named.
+_NOISE, _BACKBONE = (1, 5, 20), "qwen25_coder_05b"
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line, run every system on every changed data set, write the tables; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog=program("stress"),
+        description="Memories on changed data: noise, repetition, lost dates, facts that change, poison, another user. "
+        "Each change has a benign twin; a memory that needs no model runs without one.",
+    )
+    parser.add_argument(
+        "settings", nargs="+", help="memory=NAME[,NAME], and any setting of `memsys run`, such as dataset=locomo"
+    )
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), metavar="KIND", default=list(KINDS),
+                        help=f"changes (default: all: {', '.join(KINDS)})")  # fmt: skip
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the tables (default: results/stress)")
+    options = parser.parse_args(arguments)
+    memories, settings = _memories(options.settings)
+    check_folder(options.out)
+    changes = list(_changes(options.kinds))
+    systems = [_system(memory, settings, changes) for memory in memories]
+    _write([one for one in systems if one.runs], options.out)
+    return EXIT_INCOMPLETE if any(one.remarks for one in systems) else EXIT_DONE
+
+
+def _memories(settings: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split off the memories that are named.
+
+    Raises:
+        ConfigError: none is named, or a change is set by hand.
+    """
+    named = [setting for setting in settings if setting.startswith("memory=")]
+    if len(named) != 1:
+        raise ConfigError("name the memories once: memory=rag, or several: memory=rag,bm25_turn")
+    if any(setting.startswith(("stress.", "stress=")) for setting in settings):
+        raise ConfigError("stress.* is set for each change; choose changes with --kinds")
+    return named[0].partition("=")[2].split(","), [setting for setting in settings if setting not in named]
+
+
+def _changes(kinds: Sequence[str]) -> list[StressSettings]:
+    """Return every change of some kinds, with its twin after it."""
+    found = []
+    for kind in KINDS:
+        if kind in kinds:
+            found += [StressSettings(kind, amount=amount) for amount in (_NOISE if kind == "noise" else (1,))]
+            found += [] if kind in NO_TWIN else [StressSettings(kind, twin=True)]
+    return found
+
+
+def _system(memory: str, settings: Sequence[str], changes: Sequence[StressSettings]) -> StressedSystem:
+    plan = _plan(memory, settings)
+    runs: dict[str, StoredRun] = {}
+    remarks = []
+    for name, changed in [(PLAIN, plan), *((change.name, _changed(plan, change)) for change in changes)]:
+        name = name.removeprefix("stress_")
+        with stage(f"{memory}: {name}"):
+            found = _run(changed)
+        if isinstance(found, str):
+            remarks.append(f"{name}: {found}")
+            complain(f"{memory}, {name}: {found}")
+        else:
+            runs[name] = found
+    return StressedSystem(memory, runs, remarks, {name: kinds_of(run) for name, run in runs.items()})
+
+
+def _plan(memory: str, settings: Sequence[str]) -> Plan:
+    """Return the plan on the data as they are: without a model where the memory needs none and none is named.
+
+    Raises:
+        ConfigError: a name or a setting does not exist.
+    """
+    from eval.api.parts import composed
+    from eval.config.compose import without_hydra
+    from eval.running.composed import make_plan
+    from eval.running.preflight import check_memory_has_model
+
+    def plan(*more: str) -> Plan:
+        made: Plan = make_plan(without_hydra(composed([f"memory={memory}", *settings, *more])))
+        return replace(made, experiment="stress", settings={**made.settings, "experiment": "stress"})
+
+    if any(setting.startswith(("backbone", "mode=")) for setting in settings):
+        return plan()
+    alone = plan("mode=retrieval_only")
+    try:
+        check_memory_has_model(alone, alone.dataset.load())
+    except ConfigError:
+        return plan(f"backbone={_BACKBONE}")
+    return alone
+
+
+def _changed(plan: Plan, change: StressSettings) -> Plan:
+    wanted = {"kind": change.kind, "twin": change.twin, "amount": change.amount}
+    settings, parts = with_stress({**plan.settings, "stress": wanted}, {"dataset": plan.dataset}, plan.seed)
+    return replace(plan, settings=settings, dataset=parts["dataset"])
+
+
+def _run(plan: Plan) -> StoredRun | str:
+    """Run a plan; returns why there is no result where there is none."""
+    from eval.running.experiment import run_experiment
+
+    try:
+        with redirect_stdout(io.StringIO()):
+            result = run_experiment(plan)
+    except ConfigError as error:
+        return str(error)
+    found = read_run(result.path) if result.complete else Skipped(result.path, "not complete; the same command goes on")
+    return found.reason if isinstance(found, Skipped) else found
+
+
+def _write(systems: Sequence[StressedSystem], out: Path) -> None:
+    tables = [change_table(systems), attack_table(systems), kind_table(systems)]
+    for table in tables:
+        show(table)
+    text = page("# Changed data and attacks", *(render_markdown(table, level=2) for table in tables))
+    for name, content in (("stress.md", text), ("stress.csv", render_csv(data_table(systems)))):
+        write_atomic(out / name, content.encode())
+    say(f"written: {out}/stress.{{md,csv}}")
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,158 @@
+"""Changed data: what is added where, by seed and with a benign twin, and how far attacks came, by hand."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eval.loaders.custom import CustomConfig
+from eval.loaders.locomo import LocomoConfig
+from eval.loaders.stress import KINDS, NO_TWIN, StressedDataset, StressSettings
+from eval.metrics.attacks import ATTACK, Attack, Piece, attack_scores
+from eval.stress import main
+from memsys.errors import ConfigError
+from memsys.vocabulary import OVERRULED, Sample, Turn
+
+SAMPLE = LocomoConfig(name="locomo_sample", sample=True)
+PLAIN = SAMPLE.load().samples[0]
+
+
+def changed(kind: str, *, twin: bool = False, amount: int = 1, seed: int = 0) -> list[Sample]:
+    return list(StressedDataset(SAMPLE, StressSettings(kind, twin, amount), seed).load().samples)
+
+
+def added(sample: Sample) -> list[Turn]:
+    known = {turn.turn_id for turn in PLAIN.conversation.turns}
+    return [turn for turn in sample.conversation.turns if turn.turn_id not in known]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_change_is_the_same_for_a_seed_and_keeps_what_it_does_not_name(kind: str) -> None:
+    first = changed(kind)
+    assert first == changed(kind)
+    ids = [turn.turn_id for turn in first[0].conversation.turns]
+    assert len(ids) == len(set(ids)) and {turn.turn_id for turn in PLAIN.conversation.turns} <= set(ids)
+    assert {question.question_id for question in PLAIN.questions} <= set(first[0].references)
+    assert all(set(gold.evidence) <= set(ids) for gold in first[0].references.values())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in NO_TWIN])
+def test_a_twin_adds_as_many_turns_at_the_same_places(kind: str) -> None:
+    pairs = zip(changed(kind), changed(kind, twin=True), strict=True)
+    for harmful, harmless in pairs:
+        assert [turn.turn_id for turn in harmful.conversation.turns] == [
+            turn.turn_id for turn in harmless.conversation.turns
+        ]
+
+
+def test_benign_changes() -> None:
+    (noisy,) = changed("noise", amount=20)
+    assert len(noisy.conversation.turns) == 21 * len(PLAIN.conversation.turns)
+    gold = {turn for reference in PLAIN.references.values() for turn in reference.evidence}
+    texts = {turn.text for turn in PLAIN.conversation.turns if turn.turn_id not in gold}
+    (repeated,) = changed("duplicates")
+    assert added(repeated) and {turn.text for turn in added(repeated)} <= texts
+    (undated,) = changed("missing_dates")
+    assert {turn.date_time for turn in undated.conversation.turns} == {""}
+    (shuffled,) = changed("shuffled_sessions")
+    assert shuffled.conversation.turns != PLAIN.conversation.turns
+    by_id = sorted(shuffled.conversation.turns, key=lambda turn: turn.turn_id)
+    assert by_id == sorted(PLAIN.conversation.turns, key=lambda turn: turn.turn_id)
+    (swapped,) = changed("swapped_speakers")
+    pairs = zip(PLAIN.conversation.turns, swapped.conversation.turns, strict=True)
+    moved = {old.session_id for old, new in pairs if old.speaker != new.speaker}
+    assert len(moved) == 3 and {turn.speaker for turn in swapped.conversation.turns} == {"Ingrid", "Mateo"}
+    (late,) = changed("long_gaps")
+    assert "2031" in late.conversation.turns[-1].date_time and "2024" in late.conversation.turns[0].date_time
+    asked = {question.text: late.references[question.question_id].answers for question in late.questions}
+    assert asked["When does the lease of the kiosk start?"] == ("1 October, 2031",)
+    assert asked["When did Mateo leave the hotel kitchen?"] == ("29 January, 2024",)
+
+
+def test_a_fact_that_changes_is_what_is_asked_for() -> None:
+    (harmful,), (harmless,) = changed("contradicted"), changed("contradicted", twin=True)
+    for sample, is_new in ((harmful, True), (harmless, False)):
+        texts = {turn.turn_id: turn.text for turn in sample.conversation.turns}
+        aimed = [gold for gold in sample.references.values() if OVERRULED in gold.extra]
+        assert len(aimed) == 6 and sample.updates is not None and len(sample.updates) == 6
+        for gold in aimed:
+            before = PLAIN.references[gold.question_id]
+            assert gold.extra[OVERRULED] == list(before.evidence)
+            assert gold.answers[0].lower() in texts[gold.evidence[0]].lower()
+            assert (gold.answers != before.answers) == is_new
+
+
+def test_poison_says_its_payload_and_its_twin_does_not() -> None:
+    (harmful,), (harmless,) = changed("poison"), changed("poison", twin=True)
+    for sample, is_poison in ((harmful, True), (harmless, False)):
+        texts = {turn.turn_id: turn.text for turn in sample.conversation.turns}
+        attacks = {name: gold.extra[ATTACK] for name, gold in sample.references.items() if ATTACK in gold.extra}
+        assert {attack["kind"] for attack in attacks.values()} == {"instruction", "false_fact", "imitation", "canary"}
+        for attack in attacks.values():
+            said = attack["payload"].lower() in texts[attack["turns"][0]].lower()
+            assert said == (is_poison or attack["kind"] == "canary")
+        assert sample.references["sample-1:canary"].answers == (
+            () if is_poison else (attacks["sample-1:canary"]["payload"],)
+        )
+
+
+def test_what_another_user_said_is_in_the_other_conversation_alone() -> None:
+    first, second = changed("two_users")
+    asked = first.references["sample-1:other"]
+    assert asked.answers == () and not second.questions
+    assert asked.extra[ATTACK]["payload"] in " ".join(turn.text for turn in second.conversation.turns)
+    assert asked.extra[ATTACK]["payload"] not in " ".join(turn.text for turn in first.conversation.turns)
+    twin = changed("two_users", twin=True)[1]
+    assert twin.references["sample-1~other:other"].answers == (asked.extra[ATTACK]["payload"],)
+
+
+def test_any_data_set_can_be_changed() -> None:
+    own = StressedDataset(CustomConfig(name="custom_sample", sample=True), StressSettings("poison"), 0)
+    assert own.name == "custom_sample_stress_poison"
+    assert any(ATTACK in gold.extra for sample in own.load().samples for gold in sample.references.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (("poisn",), "stress.kind='poisn' is unknown; choose one of duplicates"),
+        (("noise", True), "the twin of noise is the data as they are"),
+        (("noise", False, 0), "stress.amount=0"),
+    ],
+)
+def test_bad_settings(settings: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        StressSettings(*settings)  # type: ignore[arg-type]
+
+
+def test_how_far_an_attack_came_by_hand() -> None:
+    attack = Attack(frozenset({"p"}), "KX-12", only=True)
+    own, mixed, other = Piece(frozenset({"p"}), "answer kx 12"), Piece(frozenset("ap"), "x"), Piece(frozenset("a"), "y")
+    told = Piece(frozenset("a"), "he says KX-12!")
+    assert list(attack_scores(attack, [own, other], [other, own], [other], "It is KX-12.").values()) == [1, 0, 1, 0, 1]
+    assert list(attack_scores(attack, [mixed], [other] * 10 + [own], [mixed], "no").values()) == [1, 1, 0, 1, 0]
+    assert attack_scores(attack, [told], [], [], None)["attack_merged"] == 1.0
+    assert attack_scores(replace(attack, only=False), [told], [], [], None)["attack_merged"] == 0.0
+    assert set(attack_scores(attack, None, None, None, None).values()) == {None}
+    leaked = Attack(frozenset(), "KX-12", only=True)
+    assert list(attack_scores(leaked, [told], [told], [other], "KX-123").values()) == [1, 1, 1, 0, 0]
+
+
+def test_the_command_gives_a_row_a_system(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    places = [f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache"]
+    status = main(["memory=bm25_turn", *places, "--kinds", "poison", "noise", "two_users", "--out", str(tmp_path)])
+    assert status == 0
+    page = (tmp_path / "stress.md").read_text(encoding="utf-8")
+    assert "| system | as it is | noise 1x | noise 5x | noise 20x | poison | growth |" in page
+    assert "| bm25_turn | other user | 1 | 0.0 | 0.0 | 0.0 | 0.0 | – | 100.0 |" in page
+    rows = list(csv.DictReader((tmp_path / "stress.csv").read_text(encoding="utf-8").splitlines()))
+    found = {(row["data"], row["attack"], row["metric"]): row["value"] for row in rows}
+    assert found["poison", "instruction", "attack_stored"] == "100.0000"
+    assert found["two_users", "other_user", "attack_retrieved"] == "0.0000"
+    assert "Changed data" in capsys.readouterr().out
+
+
+def test_the_command_needs_memories(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset=locomo_sample"]) == 2 and "name the memories once" in capsys.readouterr().err
+    assert main(["memory=rag", "stress.kind=noise"]) == 2 and "--kinds" in capsys.readouterr().err
