@@ -10,6 +10,7 @@ from eval.commands.terminal import console, say
 from eval.results.figures.draw import draw_sheet
 from eval.results.figures.figure_spec import Sheet
 from eval.results.figures.funnel import funnel_sheets
+from eval.results.figures.life_cycle import life_cycle_sheets
 from eval.results.figures.own import groups, own_sheets
 from eval.results.figures.papers import Source, needed_tables, paper_sheets
 from eval.results.frame import read_runs
@@ -41,8 +42,9 @@ def sheets(runs: Sequence[StoredRun], protocol: str) -> list[Sheet]:
     }
     found = paper_sheets(Source(tables, {paper: load_printed(paper) for paper in needed}))
     chosen = load_protocol(protocol)
-    own = [sheet for group in groups(runs) for sheet in own_sheets(group, chosen)]
-    return [*found, *own, *funnel_sheets(runs)]
+    comparable = groups(runs)
+    own = [sheet for group in comparable for sheet in own_sheets(group, chosen)]
+    return [*found, *own, *life_cycle_sheets(comparable, chosen), *funnel_sheets(runs)]
 
 
 @explains_errors

@@ -8,6 +8,7 @@ from eval.results.evidence.report import quality_groups, quality_page
 from eval.results.evidence.systems import systems_page
 from eval.results.evidence.updates import update_groups, updates_page
 from eval.results.stored_run import StoredRun
+from eval.results.tables.life_cycle import life_page
 from eval.results.tables.methods import methods_page
 from eval.results.tables.page import TablePage
 
@@ -19,6 +20,7 @@ def own_pages(runs: Sequence[StoredRun]) -> list[TablePage]:
         systems_page(quality),
         quality_page(quality),
         equal_page(equal_groups(quality)),
+        life_page(quality),
         methods_page(runs),
         roles_page(runs),
         updates_page(update_groups(quality)),

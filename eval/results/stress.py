@@ -173,7 +173,7 @@ def data_table(systems: Sequence[StressedSystem]) -> Table:
     names = ("system", "data", "attack", "run", "n", "metric", "value", "low", "high", "interval_by")
     rows = []
     for one in systems:
-        parts = [
+        parts: list[tuple[str, str, StoredRun, tuple[str, ...]]] = [
             (name, "", run, (TURN_RECALL, "newest_retrieved", "staleness_of_question"))
             for name, run in one.runs.items()
         ]

@@ -802,8 +802,8 @@ def test_the_command_writes_the_same_bytes_twice(tmp_path: Path, capsys: pytest.
         assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / out)]) == 0
     names = sorted(path.name for path in (tmp_path / "first").iterdir())
     # Index, claims, faults, departures, costs; all systems, memory quality, equal budgets, methods' counts, calls by
-    # role, overruled facts.
-    lists, own = 5, 6
+    # role, costs over a life, overruled facts.
+    lists, own = 5, 7
     assert len(names) == 3 * (sum(len(load_spec(paper).tables) for paper in spec_names()) + own) + lists
     for name in names:
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()

@@ -99,7 +99,7 @@ def slice_table(systems: Sequence[SystemQuality]) -> Table:
             part = _of_slice(one.run, name)
             recall = estimate(part, TURN_RECALL, run_protocol(part))
             answers = estimate(part, f1_metric(run_protocol(part)), run_protocol(part))
-            cells += [len(part.rows), recall and recall.value, answers and answers.value]
+            cells += [len(part.rows), *(None if one is None else one.value for one in (recall, answers))]
         rows.append(cells)
     headings = [heading for name in shown for heading in (f"{name}: n", "R@10 turns", "F1")]
     return Table("What must be combined", columns(("system", *headings)), rows, label="combined")

@@ -1,0 +1,71 @@
+"""Figure of what memories cost over their life, one for each data set: total tokens by questions, score by tokens."""
+
+from collections.abc import Sequence
+
+from eval.results.compare.rows import SystemRow, system_rows
+from eval.results.figures.figure_spec import Curve, Origin, Panel, Place, Sheet, exact
+from eval.results.figures.figures import Point
+from eval.results.figures.own import PlotGroup
+from eval.results.tables.costs import turns_written
+from eval.results.tables.life_cycle import LifeCost, life_costs
+from eval.scoring.protocols import Protocol
+
+#: Questions asked of a conversation, at which the curves are drawn.
+_ASKED = (1, 3, 10, 30, 100, 300, 1000, 3000)
+
+
+def life_cycle_sheets(groups: Sequence[PlotGroup], protocol: Protocol) -> list[Sheet]:
+    """Return a figure for each data set, of its group with the most systems."""
+    largest: dict[str, PlotGroup] = {}
+    for group in groups:
+        name = group.runs[0].dataset
+        if name not in largest or len(group.runs) > len(largest[name].runs):
+            largest[name] = group
+    found = [_sheet(name, group, protocol) for name, group in sorted(largest.items())]
+    return [sheet for sheet in found if sheet is not None]
+
+
+def _sheet(name: str, group: PlotGroup, protocol: Protocol) -> Sheet | None:
+    """Return the figure of a group; ``None`` where fewer than two systems have a ledger."""
+    rows = system_rows(group.runs, protocol)
+    known = [(number, row, costs) for number, row in enumerate(rows) if (costs := life_costs(row.run).get("tokens"))]
+    if len(known) < 2:
+        return None
+    sizes = [turns_written(row.run.summary) / max(len(row.run.conversations), 1) for _, row, _ in known]
+    turns = sum(sizes) / len(sizes)
+    panels = (
+        Panel(
+            "writing once, asking often",
+            f"questions asked of a conversation of {turns:,.0f} turns",
+            "tokens in all, thousands",
+            "lines",
+            tuple(_curve(number, row, costs, turns) for number, row, costs in known),
+        ),
+        _against("F1", "F1 (%)", known, turns),
+        _against("R@10", "R@10 (%)", known, turns),
+    )
+    remark = (
+        f"{group.title}; protocol {protocol.name}. Tokens of prompts and replies of writing and asking. Middle and "
+        "right: tokens for a question where 100 are asked of a conversation."
+    )
+    return Sheet(f"life_cycle_{name}", panels, remark)
+
+
+def _origin(row: SystemRow) -> Origin:
+    return "reference" if row.run.reference else "measured"
+
+
+def _curve(number: int, row: SystemRow, costs: LifeCost, turns: float) -> Curve:
+    values: dict[Place, Point] = {asked: exact(costs.of(turns, asked) / 1000) for asked in _ASKED}
+    return Curve(row.label, values, number, _origin(row))
+
+
+def _against(
+    column: str, label: str, known: Sequence[tuple[int, SystemRow, LifeCost]], turns: float, asked: int = 100
+) -> Panel:
+    curves = [
+        Curve(row.label, {costs.of(turns, asked) / asked: row.estimates[column].point}, number, _origin(row))
+        for number, row, costs in known
+        if column in row.estimates
+    ]
+    return Panel(f"{column} against tokens", "tokens for a question, writing included", label, "points", tuple(curves))

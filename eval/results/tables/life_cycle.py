@@ -1,0 +1,169 @@
+"""Cost of a memory over its life: writing n turns and asking m questions, and from which m on one is the cheaper."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from math import fsum
+from typing import Any
+
+from eval.config.prices import load_embedding_prices, load_prices
+from eval.rendering.table import DASH, Cell, Column, Table, columns, records
+from eval.results.evidence.report import QualityGroup
+from eval.results.evidence.systems import SystemLine, system_lines
+from eval.results.stored_run import StoredRun
+from eval.results.tables.costs import construction_totals, read_totals, turns_written
+from eval.results.tables.page import Section, TablePage
+from eval.scoring.call_costs import READ_PHASES
+
+NAME = "life_cycle"
+
+#: Units of a cost.
+UNITS = ("calls", "tokens", "seconds", "dollars")
+#: Systems that others are set against, where a group has them.
+AGAINST = ("rag", "full_context")
+ALWAYS, NEVER = "always", "never"
+
+LEGEND = (
+    "write: for a turn of building the memory; read: for a question of retrieving and answering; by the run's ledger, "
+    "replies from the cache among them. Seconds: service times of all calls added up, without embedding and search, "
+    "where no reply came from the cache. Dollars: by conf/prices.yaml, where the backbone has a price",
+    "n turns and m questions cost n times write plus m times read. Even with: questions for each 100 turns written "
+    f"from which on the system takes fewer tokens in all than the other; {ALWAYS}: it takes fewer for any number; "
+    f"{NEVER}: for none, or only up to a number",
+    f"{DASH}: not known, or the system itself. docs/measures.md says what the figures cannot show",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LifeCost:
+    """Costs of one system in one unit.
+
+    Attributes:
+        write: for a turn.
+        read: for a question.
+    """
+
+    write: float
+    read: float
+
+    def of(self, turns: float, questions: float) -> float:
+        """Return the cost of so many turns and questions."""
+        return turns * self.write + questions * self.read
+
+
+def break_even(one: LifeCost, other: LifeCost) -> float | str:
+    """Return the questions for a turn from which on one system costs less than another.
+
+    Returns:
+        :data:`ALWAYS` where it does for any number; :data:`NEVER` where it does for none, or only up to a number.
+    """
+    if one.read < other.read:
+        return (one.write - other.write) / (other.read - one.read) if one.write > other.write else ALWAYS
+    return ALWAYS if one.read == other.read and one.write < other.write else NEVER
+
+
+def life_costs(run: StoredRun) -> dict[str, LifeCost]:
+    """Return what is known of a run's costs by unit; nothing for a run without a ledger."""
+    turns, ledger = turns_written(run.summary), (run.summary.get("calls") or {}).get("by_phase")
+    if not turns or not run.asked or not ledger:
+        return {}
+    write, read = construction_totals(run.summary), read_totals(run.summary)
+    found = {}
+    for unit, of in _totals(run).items():
+        wrote, asked = of(write), of(read)
+        if wrote is not None and asked is not None:
+            embedded = _embedded(run, unit)
+            found[unit] = LifeCost((wrote + embedded[0]) / turns, (asked + embedded[1]) / run.asked)
+    return found
+
+
+def _totals(run: StoredRun) -> Mapping[str, Callable[[Sequence[Mapping[str, Any]]], float | None]]:
+    price = None if run.record["config"].get("second") else load_prices().get(run.backbone)
+
+    def dollars(totals: Sequence[Mapping[str, Any]]) -> float | None:
+        if price is None or not _embeddings_known(run):
+            return None
+        return fsum(price.of(total["prompt_tokens"], total["completion_tokens"]) for total in totals)
+
+    return {
+        "calls": lambda totals: float(sum(total["calls"] for total in totals)),
+        "tokens": lambda totals: float(sum(total["prompt_tokens"] + total["completion_tokens"] for total in totals)),
+        "seconds": _seconds,
+        "dollars": dollars,
+    }
+
+
+def _seconds(totals: Sequence[Mapping[str, Any]]) -> float | None:
+    if any(total["cache_hits"] for total in totals):
+        return None
+    return fsum(total["fresh_seconds"] for total in totals)
+
+
+def _embeddings_known(run: StoredRun) -> bool:
+    price = load_embedding_prices().get(run.embedder)
+    return price is None or not price.embedding or run.summary.get("embeddings") is not None
+
+
+def _embedded(run: StoredRun, unit: str) -> tuple[float, float]:
+    """Return what embedding cost while writing and while asking: nothing but dollars, of an embedder with a price."""
+    price, counted = load_embedding_prices().get(run.embedder), run.summary.get("embeddings")
+    if unit != "dollars" or price is None or counted is None:
+        return 0.0, 0.0
+    phases = counted["by_phase"]
+    read = sum(tokens for phase, tokens in phases.items() if phase in READ_PHASES)
+    return price.of(counted["tokens"] - read), price.of(read)
+
+
+def life_page(groups: Sequence[QualityGroup]) -> TablePage:
+    """Return a table of every group that has a ledger; CSV has the break-even of every two systems."""
+    found = [(group, system_lines(group)) for group in groups]
+    found = [(group, lines) for group, lines in found if any(life_costs(line.run) for line in lines)]
+    sections = [
+        Section(group.title, group.key, [life_table(lines)], [(line.label, line.run) for line in lines])
+        for group, lines in found
+    ]
+    names = ("dataset", "backbone", "run", "system", "unit", "write", "read", "other", "break_even")
+    rows = (row for _, lines in found for row in _pairs(lines))
+    return TablePage(NAME, "Costs over the life of a memory", LEGEND, sections, records(names, rows))
+
+
+def life_table(lines: Sequence[SystemLine]) -> Table:
+    """Return the costs of every system, with its score and evidence."""
+    costs = {line.label: life_costs(line.run) for line in lines}
+    others = [line for name in AGAINST for line in lines if line.run.memory == name][: len(AGAINST)]
+    shown: list[Column] = [*columns(("system", "score", "R@10"))]
+    digits = {"calls": 2, "tokens": 0, "seconds": 2, "dollars": 6}
+    units = [unit for unit in UNITS if any(unit in found for found in costs.values())]
+    shown += [Column(f"{part} {unit}", digits=digits[unit]) for unit in units for part in ("write", "read")]
+    shown += [Column(f"even with {line.label}") for line in others]
+    rows: list[list[Cell]] = []
+    for line in lines:
+        own = costs[line.label]
+        cells: list[Cell] = [line.label, line.score, line.at_10]
+        for unit in units:
+            cells += [own[unit].write, own[unit].read] if unit in own else [None, None]
+        cells += [_even(own, costs[other.label]) if other is not line else None for other in others]
+        rows.append(cells)
+    return Table("Costs", shown, rows)
+
+
+def _even(one: Mapping[str, LifeCost], other: Mapping[str, LifeCost]) -> Cell:
+    if "tokens" not in one or "tokens" not in other:
+        return None
+    found = break_even(one["tokens"], other["tokens"])
+    return found if isinstance(found, str) else 100 * found
+
+
+def _pairs(lines: Sequence[SystemLine]) -> list[dict[str, object]]:
+    """Return the break-even of every two systems in every unit that both have, in questions for a turn."""
+    costs = {line.label: life_costs(line.run) for line in lines}
+    return [
+        {
+            "dataset": one.run.dataset, "backbone": one.run.backbone, "run": one.run.run_id, "system": one.label,
+            "unit": unit, "write": costs[one.label][unit].write, "read": costs[one.label][unit].read,
+            "other": other.label, "break_even": break_even(costs[one.label][unit], costs[other.label][unit]),
+        }
+        for one, other in permutations(lines, 2)
+        for unit in UNITS
+        if unit in costs[one.label] and unit in costs[other.label]
+    ]  # fmt: skip

@@ -1,0 +1,75 @@
+"""Costs over the life of a memory, by hand."""
+
+import csv
+import io
+
+import pytest
+
+from eval.results.evidence.report import quality_groups
+from eval.results.figures.life_cycle import life_cycle_sheets
+from eval.results.figures.own import groups
+from eval.results.stored_run import StoredRun
+from eval.results.tables.life_cycle import LifeCost, break_even, life_costs, life_page
+from eval.runs.records import ScoreRow
+from eval.scoring.protocols import load_protocol
+
+
+def totals(tokens: int, calls: int, *, cached: int = 0) -> dict[str, object]:
+    seconds, malformed = calls * 0.5, {"second_attempts": 0, "malformed": 0}
+    numbers = {"calls": calls, "prompt_tokens": tokens, "completion_tokens": 0, "cache_hits": cached}
+    return {"total": {**numbers, **malformed, "fresh_seconds": seconds}}
+
+
+def run_of(name: str, write: int, read: int, *, cached: int = 0, backbone: str = "b") -> StoredRun:
+    """Return a run that wrote 100 turns and asked 10 questions, two calls a turn and one a question."""
+    rows = tuple(ScoreRow(f"q{n}", "c", 4, {"f1_set": 0.5, "recall@10": 1.0}, "single_hop") for n in range(10))
+    phases = {"write": totals(100 * write, 200, cached=cached), "answer": totals(10 * read, 10)}
+    summary = {
+        "memory": {"sizes": {"turns": {"sum": 100.0}}},
+        "calls": {"by_phase": phases, "total": phases["write"]["total"]},
+        "counts": {"rows": 10},
+        "cost": {"read_per_question": {"calls": 1, "prompt_tokens": read, "completion_tokens": 0}},
+    }
+    config = {"memory": {"name": name}, "dataset": {"name": "locomo"}, "backbone": {"name": backbone},
+              "protocol": {"name": "clag"}}  # fmt: skip
+    record = {"run_id": f"x/{name}", "config": config, "mode": "answers", "seed": 0, "data": {}}
+    return StoredRun(record, {}, summary, rows)
+
+
+def test_costs_of_a_turn_and_of_a_question() -> None:
+    found = life_costs(run_of("amem", 1000, 600))
+    assert found["tokens"] == LifeCost(1000.0, 600.0) and found["calls"] == LifeCost(2.0, 1.0)
+    assert found["seconds"] == LifeCost(1.0, 0.5) and "dollars" not in found
+    assert found["tokens"].of(400, 50) == 430_000
+    assert "seconds" not in life_costs(run_of("amem", 1000, 600, cached=1))
+    assert life_costs(run_of("amem", 1000, 600, backbone="gpt4o_mini"))["dollars"].write == pytest.approx(0.00015)
+    assert life_costs(StoredRun({"run_id": "x", "config": {}}, {}, {}, ())) == {}
+
+
+def test_break_even_by_hand() -> None:
+    # Writing takes 1,000 tokens a turn more, a question 9,400 less: even after 0.106 questions a turn.
+    assert break_even(LifeCost(1000, 600), LifeCost(0, 10_000)) == pytest.approx(1000 / 9400)
+    assert break_even(LifeCost(0, 10_000), LifeCost(1000, 600)) == "never"
+    assert break_even(LifeCost(0, 600), LifeCost(0, 10_000)) == break_even(LifeCost(1, 5), LifeCost(2, 5)) == "always"
+    assert break_even(LifeCost(1, 5), LifeCost(1, 5)) == "never"
+
+
+def test_the_page_has_costs_and_break_even() -> None:
+    runs = [run_of("amem", 1000, 600), run_of("rag", 0, 500), run_of("full_context", 0, 10_000)]
+    page, data, _ = life_page(quality_groups(runs)).files.values()
+    row = next(line for line in page.splitlines() if line.startswith("| amem "))
+    assert row == "| amem | 50.0 | 100.0 | 2.00 | 1.00 | 1,000 | 600 | 1.00 | 0.50 | never | 10.6 |"
+    found = {(row["system"], row["other"], row["unit"]): row["break_even"] for row in csv.DictReader(io.StringIO(data))}
+    assert found["amem", "full_context", "tokens"] == "0.1064" and found["rag", "amem", "tokens"] == "always"
+    assert life_page([]).files["life_cycle.csv"].count("\n") == 1
+
+
+def test_a_figure_for_each_data_set() -> None:
+    runs = [run_of("amem", 1000, 600), run_of("rag", 0, 500)]
+    (sheet,) = life_cycle_sheets(groups(runs), load_protocol("clag"))
+    assert sheet.name == "life_cycle_locomo"
+    whole, f1, _ = sheet.panels
+    by_label = {curve.label: curve.values for curve in whole.curves}
+    assert by_label["amem"][100].value == (100 * 1000 + 100 * 600) / 1000
+    assert [next(iter(curve.values)) for curve in f1.curves] == [1600.0, 500.0]
+    assert life_cycle_sheets(groups(runs[:1]), load_protocol("clag")) == []
