@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eval.results.compare.rows import SystemRow, system_rows
 from eval.results.figures.figure_spec import Curve, Origin, Panel, Place, Sheet, exact
 from eval.results.figures.figures import Point
-from eval.results.figures.own import PlotGroup
+from eval.results.figures.own import PlotGroup, short_labels
 from eval.results.tables.costs import turns_written
 from eval.results.tables.life_cycle import LifeCost, life_costs
 from eval.scoring.protocols import Protocol
@@ -17,7 +17,7 @@ _ASKED = (1, 3, 10, 30, 100, 300, 1000, 3000)
 def life_cycle_sheets(groups: Sequence[PlotGroup], protocol: Protocol) -> list[Sheet]:
     """Return a figure for each data set, of its group with the most systems."""
     largest: dict[str, PlotGroup] = {}
-    for group in groups:
+    for group in (group for group in groups if not group.runs[0].of_sample):
         name = group.runs[0].dataset
         if name not in largest or len(group.runs) > len(largest[name].runs):
             largest[name] = group
@@ -27,7 +27,7 @@ def life_cycle_sheets(groups: Sequence[PlotGroup], protocol: Protocol) -> list[S
 
 def _sheet(name: str, group: PlotGroup, protocol: Protocol) -> Sheet | None:
     """Return the figure of a group; ``None`` where fewer than two systems have a ledger."""
-    rows = system_rows(group.runs, protocol)
+    rows = short_labels(system_rows(group.runs, protocol))
     known = [(number, row, costs) for number, row in enumerate(rows) if (costs := life_costs(row.run).get("tokens"))]
     if len(known) < 2:
         return None

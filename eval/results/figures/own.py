@@ -60,7 +60,7 @@ def _cut(floor: StoredRun, asked: Sequence[str]) -> StoredRun | None:
 
 def own_sheets(group: PlotGroup, protocol: Protocol) -> list[Sheet]:
     """Make the figures of one group: those that have something to show."""
-    rows = _short(system_rows(group.runs, protocol))
+    rows = short_labels(system_rows(group.runs, protocol))
     found = [
         pareto(group, rows, protocol),
         evidence(group, rows, protocol),
@@ -69,7 +69,7 @@ def own_sheets(group: PlotGroup, protocol: Protocol) -> list[Sheet]:
     return [sheet for sheet in found if any(panel.has_values for panel in sheet.panels)]
 
 
-def _short(rows: Sequence[SystemRow]) -> list[SystemRow]:
+def short_labels(rows: Sequence[SystemRow]) -> list[SystemRow]:
     """Return the rows named by their memory alone where that is unique."""
     repeated = Counter(row.run.memory for row in rows)
     return [replace(row, label=row.run.memory) if repeated[row.run.memory] == 1 else row for row in rows]

@@ -30,7 +30,7 @@ LEGEND = (
     "n turns and m questions cost n times write plus m times read. Even with: questions for each 100 turns written "
     f"from which on the system takes fewer tokens in all than the other; {ALWAYS}: it takes fewer for any number; "
     f"{NEVER}: for none, or only up to a number",
-    f"{DASH}: not known, or the system itself. docs/measures.md says what the figures cannot show",
+    f"{DASH}: not known, the system itself, or a reference. docs/measures.md says what the figures cannot show",
 )
 
 
@@ -142,7 +142,9 @@ def life_table(lines: Sequence[SystemLine]) -> Table:
         cells: list[Cell] = [line.label, line.score, line.at_10]
         for unit in units:
             cells += [own[unit].write, own[unit].read] if unit in own else [None, None]
-        cells += [_even(own, costs[other.label]) if other is not line else None for other in others]
+        cells += [
+            _even(own, costs[one.label]) if one is not line and not line.run.reference else None for one in others
+        ]
         rows.append(cells)
     return Table("Costs", shown, rows)
 
