@@ -486,13 +486,17 @@ def test_the_chart_names_what_it_shows(page: Page, report: Path) -> None:
     assert labels in ([], ["F1 (A-Mem, mem0) against tokens per question"])
 
 
-def test_a_question_is_saved_as_one_picture(page: Page, report: Path) -> None:
+def test_a_question_is_saved_as_one_picture(page: Page, report: Path, tmp_path: Path) -> None:
     go(page, report, "questions?q=conv-26:1")
     page.run("""window.saved = []; URL.createObjectURL = (blob) => { window.saved.push(blob); return '#'; };
         document.querySelector('button.save').click()""")
     drawn = page.run("window.saved[0].text()")
     assert ElementTree.fromstring(drawn).tag == "{http://www.w3.org/2000/svg}svg"
     assert "memory not kept" in drawn and "<script" not in drawn and "<button" not in drawn
+    (tmp_path / "question.svg").write_text(drawn, encoding="utf-8")
+    page.open((tmp_path / "question.svg").as_uri())
+    height = page.run("document.documentElement.height.baseVal.value")
+    assert height - 40 < page.run("document.querySelector('.picture').scrollHeight") <= height
 
 
 def test_a_page_of_summaries_alone_has_every_view(page: Page, tmp_path: Path) -> None:

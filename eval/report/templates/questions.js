@@ -208,15 +208,24 @@ function verdictLine(judge, verdicts) {
   return el("p", { class: fault ? "small worthless" : "small" }, fault ? el("strong", {}, `Verdict not to be relied on: ${fault}. `) : null, verdicts.map(reason), fault ? null : el("span", { class: "faint" }, metricOf(judge)?.source ?? judge));
 }
 
+/** Size of a picture's content laid out to a width, its margin included. */
+function measured(content, width) {
+  const frame = el("div", { class: "picture" }, content.cloneNode(true));
+  Object.assign(frame.style, { position: "absolute", visibility: "hidden", height: "auto", width: `${width + 32}px` });
+  document.body.append(frame);
+  const size = frame.getBoundingClientRect();
+  frame.remove();
+  return size;
+}
+
 /** The question as it is shown, as one SVG with the styles that it uses. */
 function savePicture(name) {
   const shown = document.getElementById("question");
   const copy = shown.cloneNode(true);
   copy.querySelectorAll("details, button").forEach((node) => node.remove());
-  const { width, height } = shown.getBoundingClientRect();
-  const folds = [...shown.querySelectorAll("details")].reduce((sum, node) => sum + node.getBoundingClientRect().height + 6, 0);
+  const { width, height } = measured(copy, shown.getBoundingClientRect().width);
   const used = [...document.styleSheets[0].cssRules].filter((rule) => rule.selectorText && (/^(:root|\*|\.picture)/.test(rule.selectorText) || copy.querySelector(rule.selectorText)));
-  const outer = svg("svg", { width: Math.ceil(width) + 32, height: Math.ceil(height - folds) + 32, "data-theme": document.documentElement.dataset.theme });
+  const outer = svg("svg", { width: Math.ceil(width), height: Math.ceil(height), "data-theme": document.documentElement.dataset.theme });
   const frame = svg("foreignObject", { width: "100%", height: "100%" }, el("div", { class: "picture" }, el("style", {}, used.map((rule) => rule.cssText).join("\n")), copy));
   outer.append(frame);
   save(`${name}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(outer));
