@@ -2,7 +2,7 @@
 
 Formats: openai (messages of role and content, JSON or JSON Lines), chatgpt and claude (conversations.json or the
 export's zip archive), sharegpt, slack (folder or archive), whatsapp (text or archive), table (CSV, TSV, JSON; --map
-names the columns), locomo, longmemeval; docs/your_own_data.md shows each. Exports of chats have no questions: write
+names the columns), locomo, longmemeval; docs/chat_exports.md shows each. Exports of chats have no questions: write
 them into FOLDER/questions.jsonl. --one-memory makes all chats the sessions of one memory.
 """
 
