@@ -6,13 +6,11 @@ becomes incomplete: its command resumes it. Scores are computed again from the a
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from eval.commands.commands import described, explains_errors, program, start
 from eval.commands.terminal import say, stage
-from eval.metrics.registry import select_metrics
 from eval.runs.exports import is_exported_run
 from eval.runs.files import write_json
 from eval.runs.folders import holds_texts, named_run_folders
@@ -31,7 +29,7 @@ from eval.runs.load import (
 from eval.runs.manifest import DERIVED, unchecked
 from eval.runs.run_json import standing
 from eval.runs.signing import reopen, sign_folder
-from eval.scoring.config import ScoringConfig
+from eval.scoring.config import lexical_config
 from eval.scoring.score_run import score_run
 from eval.scoring.summary import summarise
 from eval.scoring.verdicts.store import load_judged
@@ -93,18 +91,10 @@ def _score(folder: Path) -> str:
         for name in DERIVED:
             (folder / name).unlink(missing_ok=True)
         return f"signed without its scores ({error})"
-    after = score_run(folder, _lexical(load_json(folder / SCORES_META)))
+    after = score_run(folder, lexical_config(load_json(folder / SCORES_META)))
     summarise(folder)
     changed = sum(_changed(before.get(row.question_id, {}), row.metrics) for row in after)
     return f"signed; {changed} scores were not those of the answers and are computed again" if changed else "signed"
-
-
-def _lexical(meta: Mapping[str, Any]) -> ScoringConfig:
-    """Return a run's settings of scoring, without the metrics that need a model."""
-    known = {one.name for one in fields(ScoringConfig)}
-    config = ScoringConfig(**{name: value for name, value in meta["config"].items() if name in known})
-    lexical = [metric.name for metric in select_metrics(config.metrics) if not metric.neural]
-    return replace(config, metrics=lexical or ("lexical",))
 
 
 def _changed(before: Mapping[str, float | None], after: Mapping[str, float | None]) -> int:

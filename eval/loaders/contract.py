@@ -46,6 +46,8 @@ class DatasetInfo:
     how_to_get: str = ""
     #: Folder below ``datasets/`` with the card; empty where it is the key.
     card: str = ""
+    #: Whether its licence lets anybody pass on its texts, for any purpose, where they name it (:mod:`eval.packs`).
+    passed_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ FACTCONSOLIDATION = DatasetInfo(
     title="FactConsolidation (MemoryAgentBench)",
     homepage="https://huggingface.co/datasets/ai-hyz/MemoryAgentBench",
     licence="MIT, by the repository of the code and by the hub's page of the data",
+    passed_on=True,
     citation="Hu, Wang, McAuley: Evaluating Memory in LLM Agents via Incremental Multi-Turn Interactions, "
     "arXiv 2507.05257, 2025; the facts are those of MQuAKE (Zhong et al., EMNLP 2023)",
     files=(

@@ -30,6 +30,7 @@ HOTPOTQA = DatasetInfo(
     title="HotpotQA-20 (CLAG's hotpot_200.json)",
     homepage="https://github.com/dmis-lab/CLAG",
     licence="CC BY-SA 4.0",
+    passed_on=True,
     citation="Yang et al., HotpotQA: A Dataset for Diverse, Explainable Multi-hop Question Answering, EMNLP 2018",
     files=(
         PinnedFile(

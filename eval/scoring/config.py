@@ -1,7 +1,8 @@
 """Settings of the scoring (``conf/scoring``): which metrics are computed, and how questions without an answer count."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from eval.metrics.evidence import SubstringMatching
 from eval.metrics.registry import select_metrics
@@ -74,6 +75,21 @@ class ScoringConfig:
     def matching(self) -> SubstringMatching:
         """Options of the substring matching."""
         return SubstringMatching(nfkc=self.evidence_nfkc, deduplicate=self.evidence_deduplicated)
+
+
+def lexical_config(meta: Mapping[str, Any]) -> ScoringConfig:
+    """Return a run's settings of scoring, without the metrics that need a model.
+
+    Args:
+        meta: ``scores_meta.json``.
+
+    Raises:
+        ConfigError: a setting is wrong.
+    """
+    known = {one.name for one in fields(ScoringConfig)}
+    config = ScoringConfig(**{name: value for name, value in meta["config"].items() if name in known})
+    lexical = [metric.name for metric in select_metrics(config.metrics) if not metric.neural]
+    return replace(config, metrics=lexical or ("lexical",))
 
 
 def is_verdict(metric: str) -> bool:

@@ -150,6 +150,7 @@ _OPENS_RUN_FILES = {
     "eval/running/proxy/ledger.py",  # the proxy's own ledger, which belongs to no run
     "eval/scoring/verdicts/store.py",  # verdicts, in files of the judges' own
     "eval/scoring/verdicts/orders.py",  # likewise
+    "eval/packs/files.py",  # rows in a pack
 }
 #: Modules that define how rows are read, and the functions that open files of rows.
 _ROWS = ("eval.runs.rows", "eval.runs.files")

@@ -1,13 +1,10 @@
 """The files of an export: one file, a folder, or a zip archive, whose members are read and never written to disk."""
 
 import re
-import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
+from eval.loaders.archives import any_encrypted, check_paths, is_archive, opened_archive, unpacked_bytes
 from eval.loaders.jsonfile import is_empty
 from memsys.errors import DataError, quoted
 
@@ -17,9 +14,6 @@ _MOST_MEMBERS = 200_000
 _MOST_BYTES = 1 << 30
 #: Bytes of a file that may be nothing but white space.
 _SMALL = 4096
-#: First bytes of a zip archive.
-_ZIP = b"PK\x03\x04"
-_ENCRYPTED = 0x1
 #: What macOS adds to folders and archives: notes on files, under the files' names.
 _OF_MACOS = re.compile(r"(^|/)(__MACOSX/|\._)")
 _GIVE_FOLDER = "unpack it and name the folder, or the file that holds the chats"
@@ -41,7 +35,7 @@ def check_source(source: Path, expected: str) -> None:
     """
     try:
         size = None if source.is_dir() else source.stat().st_size
-        if size is not None and not _is_packed(source):
+        if size is not None and not is_archive(source):
             _check_size(source, size)
     except OSError as error:
         raise DataError(f"{source}: cannot be read ({error.strerror}); check the path") from error
@@ -65,17 +59,12 @@ def files_of_export(source: Path, names: str) -> list[ExportFile]:
     try:
         if source.is_dir():
             return _of_folder(source, names)
-        if _is_packed(source):
+        if is_archive(source):
             return _of_archive(source, names)
         _check_size(source, source.stat().st_size)
         return [ExportFile(source, source.read_bytes())]
     except OSError as error:
         raise DataError(f"{source}: cannot be read ({error.strerror}); check the path") from error
-
-
-def _is_packed(source: Path) -> bool:
-    with source.open("rb") as file:
-        return file.read(len(_ZIP)) == _ZIP
 
 
 def _check_size(source: Path, size: int) -> None:
@@ -95,36 +84,17 @@ def _of_folder(source: Path, names: str) -> list[ExportFile]:
 
 
 def _of_archive(source: Path, names: str) -> list[ExportFile]:
-    with _opened(source) as archive:
+    with opened_archive(source, f"fetch it again, or {_GIVE_FOLDER}") as archive:
         members = [one for one in archive.infolist() if not (one.is_dir() or _OF_MACOS.search(one.filename))]
         if len(members) > _MOST_MEMBERS:
             raise DataError(f"{source}: holds {len(members)} files, more than the {_MOST_MEMBERS} of any export")
-        _check_paths(source, members)
+        check_paths(source, members, "an export")
         wanted = sorted((one for one in members if re.search(names, one.filename)), key=lambda one: one.filename)
-        _check_size(source, sum(member.file_size for member in wanted))
-        if any(member.flag_bits & _ENCRYPTED for member in wanted):
+        _check_size(source, unpacked_bytes(wanted))
+        if any_encrypted(wanted):
             raise DataError(f"{source}: is encrypted; {_GIVE_FOLDER}")
         files = [ExportFile(source / member.filename, archive.read(member)) for member in wanted]
     return _some(source, files, [member.filename for member in members])
-
-
-@contextmanager
-def _opened(source: Path) -> Iterator[zipfile.ZipFile]:
-    try:
-        with zipfile.ZipFile(source) as archive:
-            yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise DataError(f"{source}: is not a whole zip archive ({error}); fetch it again, or {_GIVE_FOLDER}") from error
-
-
-def _check_paths(source: Path, members: list[zipfile.ZipInfo]) -> None:
-    """Refuse an archive that was made to write outside of the folder that it is unpacked in; no export is."""
-    for member in members:
-        path = PurePosixPath(member.filename.replace("\\", "/"))
-        if path.is_absolute() or ".." in path.parts:
-            raise DataError(
-                f"{source}: holds a file outside of itself, {quoted(member.filename, 80)}; it is not an export"
-            )
 
 
 def _some(source: Path, files: list[ExportFile], inside: list[str]) -> list[ExportFile]:
