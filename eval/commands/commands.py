@@ -37,7 +37,10 @@ EXIT_STATUSES = {
     EXIT_ERROR: "a setting, an argument or a file is wrong: one message says which, where, and what to do",
     EXIT_INCOMPLETE: "the work is not complete: what was done is kept, the same command continues",
     EXIT_BUDGET: "the budget is spent: what was done is kept, the same command with a larger budget continues",
-    EXIT_DIFFERENT: "two things that should agree differ, and nothing documented explains it (`parity`)",
+    EXIT_DIFFERENT: (
+        "two things that should agree differ, and nothing documented explains it (`parity`, `verify`), or a memory got "
+        "worse (`gate`)"
+    ),
     EXIT_INTERRUPTED: "stopped from the keyboard: what was done is kept, the same command continues",
     EXIT_UNREAD: "nobody reads the output any longer (a closed pipe)",
 }

@@ -15,6 +15,7 @@ from eval.results.compare.conclusion import conclusion
 from eval.results.compare.pairs import declared_tests, tests
 from eval.results.compare.rows import ComparisonEstimate, SystemRow, single_row
 from eval.results.compare.seeds import Repeats
+from eval.results.compare.tiers import tiers
 from eval.results.evidence.stages import weighted_protocol
 from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import unlike_settings
@@ -96,6 +97,8 @@ def _board(found: Scored, group: RunGroup, board: Board, metric: str, treatment:
     pairs = {pair.system: pair for pair in tests(baseline, rows, column, metric, rule)}
     fault = judge_faults(runs).get(metric, "")
     by, _ = resampling_units([row.conversation_id for row in found.rows])
+    ranked = [row for row in rows if not row.run.reference]
+    placed = tiers(ranked, column, metric, rule) if metric == rule.primary and not fault else {}
     return {
         "sentence": _sentence(rows, baseline, list(pairs.values()), column, fault),
         "setting": _setting(found, group, board, treatment) + note,
@@ -108,6 +111,7 @@ def _board(found: Scored, group: RunGroup, board: Board, metric: str, treatment:
         "figures": [_figures(row.estimates[column]) for row in rows],
         "against": rows.index(baseline),
         "tests": [_test(pairs.get(row.label)) for row in rows],
+        "tiers": [placed.get(row.label) for row in rows] if len(set(placed.values())) > 1 else [],
     }
 
 

@@ -18,7 +18,9 @@ from memsys.vocabulary import Json
 
 TEMPLATES = Path(__file__).parent / "templates"
 #: In this order: each uses what is before it.
-SCRIPTS = ("core.js", "table.js", "results.js", "questions.js", "compare.js", "tables.js", "runs.js", "main.js")
+SCRIPTS = (
+    "core.js", "table.js", "results.js", "questions.js", "compare.js", "tables.js", "runs.js", "site.js", "main.js",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "eval.explain": ("3", "RAG", "Multi Hop F1", "--runs", "RUNS"),
     "eval.export": ("RUNS", "--out", "OUT"),
     "eval.settle": ("FIRST",),
+    "eval.pack": ("FIRST", "--out", "OUT/run.zip"),
+    "eval.site": ("RUNS", "--out", "OUT/site"),
+    "eval.gate": ("FIRST", "--against", "FIRST"),
     "eval.inspect_data": ("dataset=locomo", "path=DATA"),
 }
 #: Commands that show no text of a run or a data set beyond its path, or need a model or a batch system.
@@ -44,14 +47,14 @@ ELSEWHERE = {
     "eval", "eval.results.choices_page", "eval.audit", "eval.recorded", "eval.models", "eval.data",
     "eval.results.figures.scale", "eval.proxy", "eval.convert_data", "eval.parity", "eval.parity.stages",
     "eval.results.evidence.results_page", "eval.parity.mutations", "eval.parity.page", "eval.sign", "eval.check_memory",
-    "eval.completion", "eval.demo", "eval.probe", "eval.stress",
+    "eval.completion", "eval.demo", "eval.probe", "eval.stress", "eval.verify",
 }  # fmt: skip
 
 
 #: Ids of runs become names of files there: a hostile one is refused.
-REFUSED = {"eval.export"}
+REFUSED = {"eval.export", "eval.pack"}
 #: Commands that write no file.
-SHOWN = {"eval.explain", "eval.inspect_data", "eval.settle"}
+SHOWN = {"eval.explain", "eval.inspect_data", "eval.settle", "eval.gate"}
 
 
 def test_every_command_is_tried() -> None:

@@ -55,6 +55,13 @@ function address(view, settings = {}) {
   return `#/${view}${query.size ? `?${query}` : ""}`;
 }
 
+/** The page of a run: its card here, or on a site the page of its system. */
+function runAddress(number) {
+  const { root, pages } = FIRST.site ?? {};
+  const page = pages?.[number];
+  return page ? `${root}${page}` : address("runs", { run: number });
+}
+
 /** Change settings of the view without a new entry in the history. */
 function change(settings) {
   for (const [key, value] of Object.entries(settings)) {

@@ -1,14 +1,16 @@
 // Views, navigation and theme.
-VIEWS.push(
+const REPORT_VIEWS = [
   { id: "results", text: "Results", make: resultsView },
   { id: "questions", text: "Questions", make: questionsView },
   { id: "compare", text: "Two runs", make: compareView },
   { id: "tables", text: "Tables", make: tablesView },
   { id: "runs", text: "Runs", make: runsView },
-);
+];
+VIEWS.push(...(FIRST.site ? SITE_VIEWS[FIRST.site.page] : REPORT_VIEWS));
+const TITLE = FIRST.site ? "memsys results" : "memsys report";
 
 // Before the first run has ended there is nothing but its progress.
-if (!FIRST.runs) VIEWS.length = 1;
+if (!FIRST.runs && !FIRST.site) VIEWS.length = 1;
 
 const content = document.getElementById("content");
 let latest = 0;
@@ -27,11 +29,11 @@ async function render() {
     if (link.dataset.view === view.id) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  document.title = `${view.text} - memsys report`;
+  document.title = `${FIRST.site?.title || view.text} - ${TITLE}`;
 }
 
 const views = document.getElementById("views");
-views.append(...VIEWS.map((view) => el("a", { href: address(view.id), "data-view": view.id }, view.text)));
+views.append(...siteLinks(), ...VIEWS.map((view) => el("a", { href: address(view.id), "data-view": view.id }, FIRST.site?.title || view.text)));
 document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault();
   content.focus();

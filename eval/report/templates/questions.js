@@ -37,8 +37,9 @@ async function questionsView() {
     items.setAttribute("aria-activedescendant", `question-${place}`);
     if (focus) items.children[place].scrollIntoView({ block: "nearest", behavior: "instant" });
     change({ q: question.id });
-    const texts = await part(`texts-${number}-${overview.parts.indexOf(question.conversation)}`);
-    if (params.get("q") === question.id) detail.replaceChildren(...questionDetail(group, question, texts, valueOf(score)).filter(Boolean));
+    const texts = overview.parts.length ? await part(`texts-${number}-${overview.parts.indexOf(question.conversation)}`) : null;
+    const shown = () => (texts ? questionDetail(group, question, texts, valueOf(score)) : questionScores(group, question, valueOf(score)));
+    if (params.get("q") === question.id) detail.replaceChildren(...shown().flat().filter(Boolean));
   };
   const current = () => Math.max(0, found.findIndex((question) => question.id === params.get("q")));
   const draw = () => {
@@ -157,7 +158,7 @@ function answerCard(group, question, whole, texts, number, metric) {
   return el(
     "section",
     { class: "card", "aria-label": name },
-    el("h4", {}, el("a", { href: address("runs", { run: number }) }, name), score === undefined ? null : scoreChip(score, heading(metric)), answer.malformed ? chip("malformed reply", "bad") : null),
+    el("h4", {}, el("a", { href: runAddress(number) }, name), score === undefined ? null : scoreChip(score, heading(metric)), answer.malformed ? chip("malformed reply", "bad") : null),
     el("div", { class: "steps" }, step("Stored", storedStep(question, answer, texts)), step("Retrieved", retrievedStep(question, answer)), step("Answered", el("div", { class: "answer" }, answered))),
     Object.entries(answer.judges).map(([judge, verdicts]) => verdictLine(judge, verdicts)),
     storedPart(whole, answer, texts),

@@ -44,6 +44,7 @@ function boardRows(group, board, metric) {
     figures: board.figures[index],
     test: board.tests[index],
     baseline: index === board.against,
+    tier: board.tiers[index] ?? null,
     costs: group.costs[number],
     band: group.systems.includes(number) ? "" : "references, not ranked",
   }));
@@ -64,7 +65,7 @@ function boardColumns(group, board, metric) {
   });
   const known = (one) => one.group !== "cost" || board.runs.some((number) => group.costs[number][one.id] !== undefined);
   return [
-    { id: "system", title: "system", value: (row) => row.name, show: (row) => el("a", { href: address("runs", { run: row.number }) }, row.name) },
+    { id: "system", title: "system", value: (row) => row.name, show: (row) => el("a", { href: runAddress(row.number) }, row.name) },
     {
       id: "score", title: column, number: true, kind: "wide", value: (row) => row.figures[0],
       hint: metricOf(metric)?.source,
@@ -77,6 +78,7 @@ function boardColumns(group, board, metric) {
       show: (row) => (row.baseline ? el("span", { class: "faint" }, "baseline") : row.test ? [el("b", {}, signed(row.test.value)), interval([row.test.low, row.test.high], signed), differenceBar(row.test, widest, row.band)] : ""),
       more: [["low", (row) => row.test?.low], ["high", (row) => row.test?.high], ["p after Holm", (row) => row.test?.adjusted]],
     },
+    board.tiers.length ? { id: "tier", title: "tier", number: true, value: (row) => row.tier, hint: "systems that the test does not confirm to be below the best of them are one tier", show: (row) => row.tier ?? "" } : null,
     { id: "verdict", title: "verdict", value: (row) => (board.fault ? "" : (row.test?.verdict ?? "")), show: (row) => (row.test && !board.fault ? chip(row.test.verdict, (!row.band && { above: "good", below: "bad" }[row.test.verdict]) || "plain") : "") },
     { id: "changed", title: "better / worse", hint: "questions scored higher and lower than by the baseline", number: true, hidden: true, value: (row) => row.test?.gained ?? null, show: (row) => (row.test ? `${row.test.gained} / ${row.test.lost}` : "") },
     ...[
@@ -94,7 +96,7 @@ function boardColumns(group, board, metric) {
       value: (row) => group.means[name][row.number] ?? null,
       show: (row) => (group.means[name][row.number] === undefined ? "" : fixed(group.means[name][row.number])),
     })),
-  ];
+  ].filter(Boolean);
 }
 
 const amount = (value, digits) => (value === undefined ? "" : value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
@@ -126,6 +128,7 @@ function boardLegend(board, metric) {
     source ? `${heading(metric)}: ${source.source}; ${source.unit}${source.lower ? ", lower is better" : ""}` : "",
     `[low, high]: 95 % interval (cluster t) over ${over}; of a difference: paired on the same questions`,
     "above, below: confirmed by a paired randomisation test against the baseline at 5 % after Holm's correction, with an interval that leaves out 0; not confirmed: neither",
+    board.tiers.length ? "tier: the best system and those that the same test, against it, does not confirm to be below; then the best of the others" : "",
     "exploratory: a test that was not declared beforehand; differs here, equal: one conversation, which says nothing about others nor about another build of a memory",
     "references (no memory, constant answers, full context, the gold evidence) bound what a memory can do",
   ].filter(Boolean);

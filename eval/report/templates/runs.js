@@ -4,7 +4,7 @@ async function runsView() {
   const wanted = params.get("run") ?? "";
   const run = runs.find((one, index) => String(index) === wanted || one.id === wanted);
   const columns = [
-    { id: "system", title: "system", value: (one) => one.system, show: (one) => el("a", { href: address("runs", { run: one.id }) }, one.system) },
+    { id: "system", title: "system", value: (one) => one.system, show: (one) => el("a", { href: runAddress(one.number ?? one.id) }, one.system) },
     { id: "data", title: "data", value: (one) => one.dataset },
     { id: "model", title: "model", value: (one) => one.without || one.modelName },
     { id: "questions", title: "questions", number: true, value: (one) => one.questions, show: (one) => one.questions.toLocaleString("en") },

@@ -38,6 +38,6 @@ function textTable({ title, headings, left, rows }, key) {
 }
 
 function textCell(cell) {
-  if (Array.isArray(cell)) return el("a", { href: address("runs", { run: cell[1] }) }, cell[0]);
+  if (Array.isArray(cell)) return el("a", { href: runAddress(cell[1]) }, cell[0]);
   return VERDICTS[cell] ? el("span", { class: VERDICTS[cell] }, cell) : (cell ?? "");
 }
