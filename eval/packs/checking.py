@@ -5,7 +5,7 @@ and not the pack.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isclose
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,9 @@ from typing import Any, Literal
 from eval.inspect_data import read_config
 from eval.loaders.contract import LoadedData
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
+from eval.metrics.budgets import BUDGET_AREA, BUDGET_RECALL, TOKEN_PRECISION
 from eval.metrics.evidence import STORED_RECALL
+from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
 from eval.metrics.registry import METRICS, SUBSTRING
 from eval.packs.files import OpenPack, opened_pack
 from eval.packs.questions import PackedQuestion, digest_of, gold_digest, terms
@@ -23,7 +25,7 @@ from eval.results.stored_run import StoredRun
 from eval.runs.files import write_json, write_rows
 from eval.runs.load import load_answers, load_retrievals
 from eval.runs.manifest import RUN
-from eval.runs.records import ReferenceRecord, ScoreRow
+from eval.runs.records import ConversationRecord, ReferenceRecord, ScoreRow
 from eval.runs.signing import sign_folder
 from eval.scoring.call_costs import calls_by_role, cost_per_unit
 from eval.scoring.config import STORED_DECIMALS, lexical_config
@@ -36,9 +38,9 @@ from memsys.vocabulary import Json
 State = Literal["checked", "claimed", "does not fit"]
 
 #: Scores that the memories' snapshots decide, which no pack holds.
-_OF_SNAPSHOTS = (STORED_RECALL, "newest_stored")
+_OF_SNAPSHOTS = (STORED_RECALL, "newest_stored", KEPT_WORDS, KEPT_DATES)
 #: Scores that the texts of memories decide.
-_OF_TEXTS = ("hit_chars", SHOWN_CHARS)
+_OF_TEXTS = ("hit_chars", SHOWN_CHARS, *BUDGET_RECALL.values(), BUDGET_AREA, TOKEN_PRECISION)
 #: Sizes that a run counted itself.
 _COUNTED = ("context_chars", "context_tokens")
 #: Values that the retrieval or the data set decides and that are no metric of the registry.
@@ -245,6 +247,7 @@ class _Check:
             rows: dict[str, Iterable[Any]] = {
                 "references.jsonl": reference_records(data.samples),
                 "updates.jsonl": updates_records(data.samples),
+                "conversations.jsonl": self._conversations(data),
                 "answers.jsonl": self._answers.values(),
                 "retrievals.jsonl": self._retrievals.values(),
             }
@@ -255,6 +258,12 @@ class _Check:
                 (folder / settled.name).write_bytes(settled.read_bytes())
             sign_folder(folder)
             return score_run(folder, lexical_config(self._claimed.meta))
+
+    def _conversations(self, data: LoadedData) -> list[ConversationRecord]:
+        """Return the conversations of the pack, of as many turns as the data set says."""
+        turns = {one.conversation.conversation_id: len(one.conversation.turns) for one in data.samples}
+        rows = self._pack.conversations()
+        return [replace(row, turns=turns.get(row.conversation_id, row.turns)) for row in rows]
 
     def _means(self) -> None:
         """Compute the means of the summary again from the printed scores."""
