@@ -63,7 +63,7 @@ def test_a_pack_of_a_sample_is_checked_in_every_part(packed: Path) -> None:
     assert said(packed, "does not fit") == []
     checked = said(packed, "checked")
     assert any(one.startswith("data: 6 questions with gold are those of locomo_sample") for one in checked)
-    assert any(one.startswith("evidence: scored again from turn ids: e_f1, e_f1_substring") for one in checked)
+    assert any(one.startswith("evidence: scored again from turn ids: ") for one in checked)
     assert any("that this memory, model and code gave" in one for one in said(packed, "claimed"))
 
 
