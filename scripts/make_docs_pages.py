@@ -134,7 +134,7 @@ def title_and_about(page: str) -> tuple[str, str]:
         raise SystemExit(f"error: a page without a heading: {page[:80]!r}")
     rest = re.sub(r"^```.*?^```$|^(?:[|!#<*-]|  )[^\n]*$", "", page[title.end() :], flags=re.MULTILINE | re.DOTALL)
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|\*\*", r"\1", " ".join(rest.split()))
-    return title[1], re.split(r"(?<=[.:]) ", plain, maxsplit=1)[0].rstrip(".:")
+    return title[1], re.split(r"(?<=\.) ", plain, maxsplit=1)[0].rstrip(".:")
 
 
 def llms_text(out: Path) -> str:
