@@ -33,7 +33,7 @@ EXTENDING = (
     "eval.metrics.registry.register",
 )  # fmt: skip
 #: Columns of help and settings that a page shows without scrolling.
-_WIDTH = "96"
+_WIDTH = "84"
 
 
 def copy_pages(out: Path) -> None:
