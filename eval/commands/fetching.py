@@ -39,7 +39,7 @@ def _ask(needs: str, size: int, otherwise: str) -> None:
     Raises:
         AssetError: there is no terminal, or the answer is no.
     """
-    ways = f"{needs}: add --yes to fetch it{', or ' + otherwise if otherwise else ''}"
+    ways = f"{needs}: add --yes to fetch it, as `memsys models` does{', or ' + otherwise if otherwise else ''}"
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         raise AssetError(ways)
     sys.stderr.write(f"{needs}.\nFetch {_megabytes(size)}? [Y/n] ")

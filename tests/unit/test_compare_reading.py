@@ -117,7 +117,7 @@ def test_the_conclusion_says_what_can_be_claimed(tmp_path: Path) -> None:
     amem = stored(tmp_path, "amem", 0.5, conversations=ten)
     assert make_report([rag, amem], CLAG).conclusion == (
         "On 100 questions of 10 conversations amem leads rag by 30.0 points F1; the paired 95 % interval [30.0, 30.0] "
-        "leaves out 0 (p = 0.002 after Holm's correction), so the lead holds. Without the questions that have no "
+        "leaves out 0 (p = 0.002 after Holm's correction), so the lead holds. On the questions that have an "
         "answer amem leads rag by 30.0 points F1 answerable ([30.0, 30.0], p = 0.002 after Holm's correction): the "
         "lead holds there too."
     )

@@ -143,7 +143,11 @@ def memsys(folder: Path, *arguments: str, terminal: bool) -> tuple[int, str]:
 def test_a_newcomers_run_says_what_it_would_fetch(terminal: bool, tmp_path: Path) -> None:
     code, said = memsys(tmp_path, "run", "memory=rag", "dataset=locomo_sample", terminal=terminal)
     said = " ".join(said.split())
-    assert code == 2 and "qwen25_coder_05b (491 MB)" in said and "add --yes to fetch it, or name another" in said
+    assert (
+        code == 2
+        and "qwen25_coder_05b (491 MB)" in said
+        and "add --yes to fetch it, as `memsys models` does, or name another" in said
+    )
     assert not (tmp_path / "runs" / "adhoc").exists() or not list((tmp_path / "runs" / "adhoc").iterdir())
 
 
