@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from eval.config.first_run import missing_models
+from memsys.assets.paths import models_dir
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("memsys", "baselines", "eval", "hydra_plugins", "conf", "datasets", "results/printed", "pyproject.toml",
            "setup.py", "README.md", "LICENSE")  # fmt: skip
@@ -44,13 +47,15 @@ def memsys(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "memsys"
 
 
-def run(memsys: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(
+    memsys: Path, folder: Path, *arguments: str, timeout: float = 200, **further: str
+) -> subprocess.CompletedProcess[str]:
     kept = {
         key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MEMSYS_MODELS", "MEMSYS_DATA")
     }
-    environment = {**kept, "XDG_CACHE_HOME": str(folder / "cache")}
+    environment = {**kept, "XDG_CACHE_HOME": str(folder / "cache"), **further}
     return subprocess.run(
-        [memsys, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False
+        [memsys, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout, check=False
     )
 
 
@@ -78,6 +83,19 @@ def test_it_runs_from_an_empty_folder(memsys: Path, tmp_path: Path) -> None:
     exported = run(memsys, tmp_path, "export", str(record.parent))
     assert exported.returncode == 0, exported.stderr
     assert (tmp_path / "results" / "summaries" / "adhoc" / "scores.parquet").is_file()
+
+
+@pytest.mark.real_model
+@pytest.mark.timeout(1000)
+@pytest.mark.skipif(bool(missing_models("qwen25_coder_05b")), reason="memsys models qwen25_coder_05b")
+def test_the_demo_is_that_of_the_checkout(memsys: Path, tmp_path: Path) -> None:
+    """One of its three systems and two of its questions."""
+    less = ("memory=rag_quickstart", "dataset.limit_questions=2")
+    done = run(memsys, tmp_path, "demo", *less, timeout=900, MEMSYS_MODELS=str(models_dir()))
+    assert done.returncode == 0, done.stderr
+    assert " gold " in done.stdout and " rag_quickstart " in done.stdout and "E-F1" in done.stdout
+    (record,) = (tmp_path / "results" / "runs" / "quickstart").glob("rag_quickstart-qwen25_coder_05b-s0-*/run.json")
+    assert '"status": "complete"' in record.read_text()
 
 
 def test_it_says_what_there_is_and_where_models_go(memsys: Path, tmp_path: Path) -> None:
