@@ -110,6 +110,8 @@ def _capabilities(config: BackboneConfig, found: Findings) -> Iterator[tuple[str
     at_once = "not known" if found.in_flight is None else f"{found.in_flight}"
     more = f"; more: {found.pushed_back}" if found.pushed_back else " or more"
     yield "requests at once", at_once + more * (found.in_flight is not None), ("max_in_flight",)
+    limits = ", ".join(f"{size:.0f} {name}" for name, size in found.limits.items())
+    yield "limits in headers", limits or "not stated", ()
 
 
 if __name__ == "__main__":

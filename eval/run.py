@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from eval.config.command_line import CommandLine
+    from eval.running.plan import Plan
 
 #: Seconds a cell waits for its run directory: a job that was requeued may start before the disk knows that its first
 #: process is gone.
 LOCK_WAIT_S = 120.0
-#: Option of ours among Hydra's: fetch without a question.
+#: Option of ours among Hydra's: fetch, and spend, without a question.
 AGREED = "--yes"
 
 
@@ -50,7 +51,7 @@ def compose_and_run(arguments: Sequence[str], *, agreed: bool = False) -> None:
 
     Args:
         arguments: of the command line.
-        agreed: fetch the model that a run has where none is named, without a question.
+        agreed: fetch the model that a run has where none is named, and pay a hosted one, without a question.
 
     Raises:
         AssetError: this model is not here and was not fetched.
@@ -86,11 +87,25 @@ def _run_line(line: "CommandLine", arguments: Sequence[str], *, agreed: bool) ->
     try:
         if config is not None:
             check_effect(config, line.overrides)
-            run_single(config, partial(_fetch_model, added, agreed=agreed))
+            run_single(config, partial(_prepare, added, agreed=agreed))
             return 0
         return _run_in_hydra(line.arguments())
     except (HydraException, OmegaConfBaseException) as error:
         raise explained(arguments, error) from error
+
+
+def _prepare(added: Sequence[str], plan: "Plan", *, agreed: bool) -> None:
+    """Fetch the model that a run needs, and say what it will cost.
+
+    Raises:
+        AssetError: the model is not here and was not fetched.
+        KeyboardInterrupt: the answer to the costs is no.
+    """
+    from eval.sweep.expense import agrees
+
+    _fetch_model(added, agreed=agreed)
+    if not agrees(plan, agreed=agreed):
+        raise KeyboardInterrupt
 
 
 def _fetch_model(added: Sequence[str], *, agreed: bool) -> None:
@@ -161,7 +176,7 @@ def primary_score(run: Path, config: "DictConfig") -> float:
     return math.nan if mean is None else float(mean)
 
 
-def run_single(config: "DictConfig", prepare: Callable[[], None] = lambda: None) -> str:
+def run_single(config: "DictConfig", prepare: "Callable[[Plan], None]" = lambda plan: None) -> str:
     """Run a configuration that holds Hydra's own part; returns the run directory.
 
     Args:
@@ -181,12 +196,12 @@ def run_single(config: "DictConfig", prepare: Callable[[], None] = lambda: None)
         return _run_and_compare(without_hydra(config), prepare)
 
 
-def _run_and_compare(config: "DictConfig", prepare: Callable[[], None] = lambda: None) -> str:
+def _run_and_compare(config: "DictConfig", prepare: "Callable[[Plan], None]" = lambda plan: None) -> str:
     from eval.running.composed import make_plan
     from eval.running.experiment import compare_runs
 
     plan = make_plan(config)
-    prepare()
+    prepare(plan)
     path, code = run_one(plan)
     if code:
         sys.exit(code)

@@ -54,6 +54,11 @@ def _until_reset(given: Mapping[str, str], now: float) -> float:
     return max(used_up, default=min(known.values(), default=0.0))
 
 
+def seconds_in(value: str) -> float | None:
+    """Read a time in a header, as seconds from now; ``None`` where it is none."""
+    return _seconds(value.strip(), time.time()) if len(value) <= _LONGEST_VALUE else None
+
+
 def _seconds(value: str, now: float) -> float | None:
     """Read a pause; ``None`` where it is none."""
     if _NUMBER.fullmatch(value):

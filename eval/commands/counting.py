@@ -86,3 +86,11 @@ class _Lines:
 
     def _say(self, more: str) -> None:
         say(f"{self._title}: {self._done}/{self._total}{more}")
+
+
+def short(number: float) -> str:
+    """Return a large number in three digits or so: ``3.1 M``."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number:.0f}"

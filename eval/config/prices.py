@@ -12,6 +12,8 @@ from memsys.errors import ConfigError
 FILE = CONF / "prices.yaml"
 _OF_BACKBONES, _OF_EMBEDDERS = ("prompt", "completion"), ("embedding",)
 _TEXTS = ("date", "source")
+#: Further numbers that the entry of a backbone may have.
+_DISCOUNTS = ("cached", "batch")
 _MILLION = 1e6
 
 
@@ -19,17 +21,31 @@ _MILLION = 1e6
 class Price:
     """US dollars per million tokens, with the day on which they held and who says so; ``""`` where the file does not.
 
-    The discount that providers give for prompts they have seen before is not counted.
+    ``cached``: of tokens at a prompt's beginning that the provider has seen before; ``None``: as the others. ``batch``:
+    share of the price that a batch costs.
     """
 
     prompt: float
     completion: float
     date: str = ""
     source: str = ""
+    cached: float | None = None
+    batch: float = 1.0
 
-    def of(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """Return the dollars of these tokens."""
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _MILLION
+    def of(
+        self, prompt_tokens: float, completion_tokens: float, cached_tokens: float = 0, *, batch: bool = False
+    ) -> float:
+        """Return the dollars of these tokens.
+
+        Args:
+            prompt_tokens: of the prompts, cached ones included.
+            completion_tokens: of the replies.
+            cached_tokens: of those of the prompts that the provider took from its cache.
+            batch: whether they were sent as a batch.
+        """
+        cached = min(cached_tokens, prompt_tokens) if self.cached is not None else 0
+        prompts = (prompt_tokens - cached) * self.prompt + cached * (self.cached or 0)
+        return (prompts + completion_tokens * self.completion) * (self.batch if batch else 1.0) / _MILLION
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +97,14 @@ def _entries(path: Path, keys: tuple[str, ...]) -> Iterator[tuple[str, dict[str,
 
 def _numbers(path: Path, name: str, entry: Any, keys: tuple[str, ...]) -> dict[str, Any]:
     given = entry if isinstance(entry, dict) else {}
-    numbers = [given.get(key) for key in keys]
+    discounts = [key for key in _DISCOUNTS if key in given and keys == _OF_BACKBONES]
+    numbers = [given.get(key) for key in (*keys, *discounts)]
     if not all(isinstance(one, int | float) and not isinstance(one, bool) and one >= 0 for one in numbers):
         raise ConfigError(f"{path}: {name} needs {' and '.join(keys)} in dollars per million tokens, or null")
-    known = {*keys, *_TEXTS}
+    known = {*keys, *_TEXTS, *(_DISCOUNTS if keys == _OF_BACKBONES else ())}
     if unknown := sorted(set(given) - known):
         raise ConfigError(f"{path}: {name}.{unknown[0]} is unknown; known are {', '.join(sorted(known))}")
-    return {key: float(given[key]) for key in keys}
+    return {key: float(given[key]) for key in (*keys, *discounts)}
 
 
 def _texts(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.config.prices import load_prices
 from eval.running.budgets import RunMeters
 from eval.running.server_requests import ask_for_servers
 from eval.running.servers import FittedBackbone, fitted
@@ -110,6 +111,18 @@ class Backbones:
         for backbone in (self.main, self.second):
             if backbone is not None:
                 backbone.accepted.on_adapted = noted
+
+    def dollars(self) -> float | None:
+        """Return what calls have cost since the backbones were opened; ``None`` where a price is not known."""
+        spent = 0.0
+        for backbone in (self.main, self.second):
+            if backbone is None:
+                continue
+            price, used = load_prices().get(backbone.config.name), backbone.counters
+            if price is None:
+                return None
+            spent += price.of(used.prompt_tokens, used.completion_tokens, used.cached_tokens)
+        return spent
 
     def traffic(self) -> "Traffic":
         """Return the counters of both backbones since they were opened."""

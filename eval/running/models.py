@@ -63,7 +63,9 @@ def _parts_to_load(plan: Plan, loaded: "Future[float] | None") -> list[str]:
 
 def backbone_traffic(backbone: Backbones | None) -> Callable[[], TrafficSince]:
     """Return the counters of the backbone, for a progress display."""
-    return (lambda: TrafficSince(*backbone.traffic())) if backbone else (lambda: TrafficSince(0, 0, 0, 0))
+    if backbone is None:
+        return lambda: TrafficSince(0, 0, 0, 0)
+    return lambda: TrafficSince(*backbone.traffic(), backbone.dollars())
 
 
 def paid_parts(plan: Plan) -> PaidParts:

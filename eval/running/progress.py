@@ -17,12 +17,13 @@ _REPEAT_SECONDS = 1.0
 
 
 class TrafficSince(NamedTuple):
-    """Counters of the backbone since the run began."""
+    """Counters of the backbone since the run began; ``dollars``: ``None`` where no price is known."""
 
     calls: int
     tokens: int
     in_flight: int
     cache_hits: int
+    dollars: float | None = None
 
 
 class ProgressListener(Protocol):
@@ -259,9 +260,10 @@ def traffic_note(traffic: TrafficSince, seconds: float) -> str:
         return f"{traffic.in_flight} in flight" if traffic.in_flight else ""
     seconds = max(seconds, 1e-9)
     hits = f", {traffic.cache_hits} cached" if traffic.cache_hits else ""
+    spent = "" if traffic.dollars is None else f", ${traffic.dollars:.4f}"
     return (
         f"{traffic.calls / seconds:.1f} calls/s, {traffic.tokens / seconds:.0f} tokens/s, "
-        f"{traffic.in_flight} in flight{hits}"
+        f"{traffic.in_flight} in flight{hits}{spent}"
     )
 
 

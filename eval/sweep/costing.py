@@ -8,6 +8,7 @@ from typing import Literal
 
 from eval.commands.terminal import stage
 from eval.loaders.shapes import shape_of
+from eval.running.plan import Plan
 from eval.sweep.calls import memory_calls, reader_calls
 from eval.sweep.cells import Sweep, SweepCell
 from eval.sweep.launching import needs
@@ -157,11 +158,15 @@ def _cell_cost(cell: SweepCell, paid: set[tuple[str, ...]]) -> CellCost:
 
 def expected_calls(cell: SweepCell, shape: DataShape) -> list[ExpectedCalls]:
     """Return all calls of a cell: none without a backbone, the reader's alone for a system without a model."""
-    plan = cell.valid_plan()
+    return plan_calls(cell.valid_plan(), shape)[0]
+
+
+def plan_calls(plan: Plan, shape: DataShape) -> tuple[list[ExpectedCalls], bool]:
+    """Return all calls of a plan, and whether its memory system says which ones it makes."""
     if plan.backbone is None:
-        return []
-    answers = reader_calls(plan.reader, plan.memory, shape)
-    return [*(memory_calls(plan.memory, shape) or ()), *answers]
+        return [], True
+    of_memory = memory_calls(plan.memory, shape)
+    return [*(of_memory or ()), *reader_calls(plan.reader, plan.memory, shape)], of_memory is not None
 
 
 def _paid(cell: SweepCell, calls: ExpectedCalls, paid: set[tuple[str, ...]]) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from eval.commands.counting import short
 from eval.commands.terminal import console, say
 from eval.rendering.table import Cell, Column, Table, columns, texts
 from eval.rendering.terminal import show
@@ -21,7 +22,7 @@ def show_plan(plan: SweepPlan) -> None:
 
 
 def _to_pay(cost: CostTotals) -> tuple[str, ...]:
-    return _whole(cost.calls), _short(cost.prompt), _short(cost.reply)
+    return _whole(cost.calls), short(cost.prompt), short(cost.reply)
 
 
 def _groups(plan: SweepPlan) -> Table:
@@ -70,13 +71,6 @@ def _calls(cost: CellCost) -> str:
 
 def _whole(number: float) -> str:
     return f"{round(number):,}"
-
-
-def _short(number: float) -> str:
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
-            return f"{number / size:.1f} {unit}"
-    return f"{number:.0f}"
 
 
 def _hours(hours: float | None) -> str:

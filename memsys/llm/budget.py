@@ -16,7 +16,9 @@ from memsys.errors import BudgetSpentError
 class TokenPrice(Protocol):
     """Prices of a backbone's tokens."""
 
-    def of(self, prompt_tokens: float, completion_tokens: float) -> float:
+    def of(
+        self, prompt_tokens: float, completion_tokens: float, cached_tokens: float = 0, *, batch: bool = False
+    ) -> float:
         """Return the cost of these tokens in dollars."""
 
 
@@ -75,11 +77,13 @@ class Budget:
         if not self._in_flight:
             self._idle.set()
 
-    def spend(self, prompt_tokens: int, completion_tokens: int, price: TokenPrice | None) -> None:
+    def spend(
+        self, prompt_tokens: int, completion_tokens: int, price: TokenPrice | None, cached_tokens: int = 0
+    ) -> None:
         """Count what a call cost."""
         self.spent_tokens += prompt_tokens + completion_tokens
         if price is not None:
-            self.spent_dollars += price.of(prompt_tokens, completion_tokens)
+            self.spent_dollars += price.of(prompt_tokens, completion_tokens, cached_tokens)
 
     @property
     def is_exceeded(self) -> bool:
@@ -117,9 +121,9 @@ class SpendingMeter:
     budget: Budget
     price: TokenPrice | None = None
 
-    def spend(self, prompt_tokens: int, completion_tokens: int) -> None:
+    def spend(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int | None) -> None:
         """Count what a call cost."""
-        self.budget.spend(prompt_tokens, completion_tokens, self.price)
+        self.budget.spend(prompt_tokens, completion_tokens, self.price, cached_tokens or 0)
 
 
 @dataclass(frozen=True, slots=True)

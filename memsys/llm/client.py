@@ -55,7 +55,8 @@ _KINDS = (BackboneUnusableError, RequestRefusedError, RepeatedFailureError)
 class Counters:
     """Counts of a backbone's work since it was opened; tokens of calls made, not of cached ones.
 
-    ``shortened``: calls of whose prompt the server read only a part.
+    ``shortened``: calls of whose prompt the server read only a part. ``cached_tokens``: of the prompts' tokens, those
+    that the server took from its cache of prompts.
     """
 
     calls: int = 0
@@ -63,6 +64,7 @@ class Counters:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     shortened: int = 0
+    cached_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +279,7 @@ class BoundModel:
         await meter.budget.begin()
         in_flight.callback(meter.budget.end)
         sent = await self._exchange(request)
-        meter.spend(sent.reply.prompt_tokens, sent.reply.completion_tokens)
+        meter.spend(sent.reply.prompt_tokens, sent.reply.completion_tokens, sent.reply.cached_tokens)
         return sent
 
     async def _exchange(self, request: WireRequest) -> Sent[Completion]:
@@ -334,6 +336,7 @@ class BoundModel:
         else:
             shared.counters.prompt_tokens += completion.prompt_tokens
             shared.counters.completion_tokens += completion.completion_tokens
+            shared.counters.cached_tokens += completion.cached_tokens or 0
         if shared.on_call is None:
             return
         shared.on_call(

@@ -45,6 +45,7 @@ class Findings:
         prompt_cache: whether usage shows tokens taken from a cache of prompts; ``None``: not tried.
         in_flight: most requests at once that were all answered; ``None``: not tried.
         pushed_back: what the server said to more of them; empty where it took all.
+        limits: requests and tokens, by the minute or the day, as headers state them.
         requests: that were made, refused ones included.
         prompt_tokens: of those that were answered.
         completion_tokens: likewise.
@@ -67,6 +68,7 @@ class Findings:
     prompt_cache: bool | None = None
     in_flight: int | None = None
     pushed_back: str = ""
+    limits: dict[str, float] = field(default_factory=dict)
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0

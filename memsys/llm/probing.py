@@ -90,6 +90,7 @@ class Prober:
             await self._prompt_cache()
             await self._burst(self._impatient)
         found.refused |= {one.field: one.said for one in self._accepted.adaptations if one.field != "response_format"}
+        found.limits = dict(self._transport.limits())
         return found
 
     async def _thoughts(self) -> str:

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import random
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from memsys.llm.config import BackboneConfig
 from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Endpoint, Engine, OtherServerError
 from memsys.llm.engines.openai import OTHERWISE
+from memsys.llm.rate_limits import RateLimits
 from memsys.llm.refusals import (
     MOVED,
     RepeatedFailureError,
@@ -56,6 +58,8 @@ _KEEP_ALIVE = 4.0
 #: Bytes of a reply that answers a small question.
 _USUAL_REPLY = 4 * 1024 * 1024
 _PIECE = 65536
+#: Bytes of a request for each of its tokens, roughly.
+_BYTES_PER_TOKEN = 4
 #: Seconds that a page may take by which a server describes itself.
 _LOOK_SECONDS = 10.0
 #: Seconds of a pause that is said on the console.
@@ -98,6 +102,7 @@ class Transport:
         self._problem = ""  # why the last recovery failed; what answers before the next one may be another server
         self._lost = ""  # how the server was lost for which that recovery was
         self._other: OtherServerError | None = None
+        self._limits: defaultdict[Endpoint, RateLimits] = defaultdict(RateLimits)
         self._paused_until = 0.0  # of the last pause that was said
 
     async def open(self) -> None:
@@ -119,6 +124,10 @@ class Transport:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+    def limits(self) -> Mapping[str, float]:
+        """Return the first server's limits by the minute, as far as its replies state them."""
+        return self._limits[self._endpoints.first].known()
 
     @property
     def model(self) -> str:
@@ -204,6 +213,7 @@ class Transport:
         if not asked or left <= 0:
             return 0.0
         pause = min(asked, left)
+        self._limits[endpoint].hold(pause)
         loop = asyncio.get_running_loop()
         if pause >= _LONG_PAUSE and loop.time() + pause > self._paused_until + _LONG_PAUSE:
             self._paused_until = loop.time() + pause
@@ -218,9 +228,12 @@ class Transport:
         headers = _headers(endpoint)
         data = json.dumps({"model": endpoint.model, **body}).encode()
         through = proxy.explained(urlsplit(url).hostname or "") if proxy else ""
+        limits = self._limits[endpoint]
+        await limits.wait(len(data) / _BYTES_PER_TOKEN + _asked_tokens(body))
         begun = perf_counter()
         try:
             response, text = await self._exchange(url, data, headers, proxy, largest)
+            limits.learn(response.headers)
         except aiohttp.ConnectionTimeoutError as error:
             raise _ConnectionLostError(f"no connection within {_CONNECT_SECONDS:.0f} s{through}") from error
         except TimeoutError as error:
@@ -338,6 +351,10 @@ def _headers(endpoint: Endpoint) -> Mapping[str, str]:
     """Return the headers of a request; the key is read from the environment for each."""
     key = bearer(endpoint.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
     return {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED, **key}
+
+
+def _asked_tokens(body: Mapping[str, Json]) -> int:
+    return int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
 
 
 def _payload(text: bytes) -> Any:

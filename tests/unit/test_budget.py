@@ -229,7 +229,7 @@ def test_the_shipped_prices_name_backbones_a_day_and_a_source() -> None:
     [
         ("{prompt: 1}", "needs prompt and completion"),
         ("{prompt: 1, completion: true}", "needs prompt and completion"),
-        ("{prompt: 1, completion: 2, cached: 3}", "gpt4o.cached is unknown"),
+        ("{prompt: 1, completion: 2, kept: 3}", "gpt4o.kept is unknown"),
         ("3", "needs prompt and completion"),
         ("{embedding: -1}", "needs embedding"),
         ("{embedding: 1, prompt: 2}", "gpt4o.prompt is unknown"),

@@ -1,0 +1,103 @@
+"""Costs of a run at a hosted model, said before its first call, and a question where somebody can answer it."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from eval.commands.counting import short
+from eval.commands.terminal import say
+from eval.config.prices import FILE, Price, load_prices
+from eval.loaders.shapes import shape_of
+from eval.running.plan import Plan, identity_of, run_path
+from eval.runs.load import find_record
+from eval.runs.rows import ledger
+from eval.runs.rundir import CALLS
+from eval.sweep.costing import CostTotals, plan_calls, total
+from memsys.llm.config import BackboneConfig
+from memsys.llm.engines.contract import ServedByOthers
+from memsys.llm.ledger import CallRecord
+from memsys.proxies import is_local
+
+_YES = ("y", "yes")
+
+
+@dataclass(frozen=True, slots=True)
+class Expense:
+    """Costs of a run that are still to come.
+
+    Attributes:
+        backbone: its name.
+        totals: calls and tokens.
+        price: of the tokens; ``None`` where it is not known.
+        made: calls that earlier parts of the run have made.
+        known: whether the memory system says what it asks.
+    """
+
+    backbone: str
+    totals: CostTotals
+    price: Price | None
+    made: int
+    known: bool
+
+    def text(self) -> str:
+        """Return what the run will cost, in one line."""
+        more = "" if self.known else ", and the memory's own calls, which it does not foretell"
+        earlier = f" besides {self.made:,} that were made" if self.made else ""
+        tokens = f"{short(self.totals.prompt)} prompt tokens and {short(self.totals.reply)} reply tokens"
+        said = f"{self.backbone}: about {self.totals.calls:,.0f} calls{earlier} with {tokens}{more}"
+        if self.price is None:
+            return f"{said}; conf/{FILE.name} has no price of it"
+        dollars = self.price.of(self.totals.prompt, self.totals.reply)
+        return f"{said}: ${dollars:.2f} (list prices of {self.price.date or 'no date'})"
+
+
+def expense(plan: Plan) -> Expense | None:
+    """Estimate the rest of a run at a hosted model; ``None`` where it has none, or where nothing is left to do."""
+    backbone = plan.backbone
+    if backbone is None or not is_hosted(backbone):
+        return None
+    data = plan.dataset.load()
+    path = run_path(plan, identity_of(plan, data.sha256))
+    stored = find_record(path) if path.is_dir() else None
+    if stored is not None and stored.get("status") == "complete":
+        return None
+    calls, known = plan_calls(plan, shape_of(plan.dataset, data))
+    own = [each for each in calls if each.role not in plan.second_roles]
+    made, done = _made(path)
+    left = total(own) - done
+    rest = CostTotals(max(left.calls, 0), max(left.prompt, 0), max(left.reply, 0))
+    return Expense(backbone.name, rest, load_prices().get(backbone.name), made, known)
+
+
+def is_hosted(backbone: BackboneConfig) -> bool:
+    """Return whether a backbone's server is another machine, whose owner may ask for money."""
+    if not isinstance(backbone.engine, ServedByOthers):
+        return False
+    host = urlsplit(backbone.engine.served()[0]).hostname
+    return host is None or not is_local(host)
+
+
+def _made(folder: Path) -> tuple[int, CostTotals]:
+    """Return how many calls a run has made, and their sums; those that came from the cache count too."""
+    calls = list(ledger(folder / CALLS, CallRecord)) if (folder / CALLS).is_file() else []
+    prompts, replies = sum(each.prompt_tokens for each in calls), sum(each.completion_tokens for each in calls)
+    return len(calls), CostTotals(len(calls), prompts, replies)
+
+
+def agrees(plan: Plan, *, agreed: bool) -> bool:
+    """Say what a run will cost, and ask whether to go on where there is a terminal to ask.
+
+    Args:
+        plan: of the run.
+        agreed: go on without a question.
+    """
+    found = expense(plan)
+    if found is None:
+        return True
+    say(found.text())
+    if agreed or not (found.totals.calls and sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    sys.stderr.write("Go on? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in _YES

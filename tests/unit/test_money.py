@@ -1,0 +1,116 @@
+"""Costs of hosted runs: said before the first call, discounted as the provider does, and limits of a server kept."""
+
+import asyncio
+import io
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.config.prices import Price, load_prices
+from eval.running.composed import compose_plan
+from eval.running.progress import TrafficSince, traffic_note
+from eval.sweep.expense import agrees, expense
+from memsys.llm.rate_limits import RateLimits
+from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
+from tests.support.standin import run_on, settings_of, standin
+from tests.support.stub_server import stub
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def hosted(folder: Path, *more: str) -> Any:
+    sample = ["memory=rag", "dataset=locomo_sample", "backbone=gpt4o_mini", "embedder=hashing"]
+    return compose_plan([*sample, f"runs_dir={folder}", f"cache_dir={folder}", *more])
+
+
+def test_a_hosted_run_says_what_it_costs_and_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = expense(hosted(tmp_path))
+    assert found is not None and found.totals.calls > 0 and found.price is not None
+    for answer, agreed in (("y\n", True), ("\n", False), ("no\n", False)):
+        monkeypatch.setattr(sys, "stdin", Terminal(answer))
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        assert agrees(hosted(tmp_path), agreed=False) is agreed
+        assert "gpt4o_mini: about" in capsys.readouterr().out
+    assert agrees(hosted(tmp_path), agreed=True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert agrees(hosted(tmp_path), agreed=False)  # nobody to ask
+
+
+def test_a_server_of_this_machine_costs_nothing(tmp_path: Path) -> None:
+    with standin("sglang") as one:
+        plan = compose_plan(settings_of(one, tmp_path))
+        assert expense(plan) is None
+        run_on(one, tmp_path)
+        assert plan.backbone is not None
+        other = replace(plan.backbone.engine, base_urls=["http://example.org/v1"])
+        assert expense(replace(plan, backbone=replace(plan.backbone, engine=other))) is None  # it is complete
+
+
+def test_tokens_that_the_provider_has_seen_cost_less() -> None:
+    price = Price(prompt=1.0, completion=2.0, cached=0.1, batch=0.5)
+    assert price.of(1_000_000, 500_000) == pytest.approx(2.0)
+    assert price.of(1_000_000, 500_000, 400_000) == pytest.approx(0.6 + 0.04 + 1.0)
+    assert price.of(1_000_000, 500_000, batch=True) == pytest.approx(1.0)
+    assert Price(1.0, 2.0).of(1_000_000, 0, 1_000_000) == pytest.approx(1.0)  # no discount is known
+    assert load_prices()["gpt4o_mini"].cached == 0.075
+
+
+def test_progress_shows_dollars_where_a_price_is_known() -> None:
+    assert traffic_note(TrafficSince(10, 100, 1, 0, 0.5), 1.0).endswith("1 in flight, $0.5000")
+    assert "$" not in traffic_note(TrafficSince(10, 100, 1, 0), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("headers", "waits"),
+    [({"x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1s"},
+      True),
+     ({"X-RateLimit-Limit-Tokens": "1000", "X-RateLimit-Remaining-Tokens": "10", "X-RateLimit-Reset-Tokens": "0.6s"},
+      True),
+     ({"x-ratelimit-limit-req-minute": "60", "x-ratelimit-remaining-req-minute": "59"}, False),
+     ({"x-ratelimit-limit-requests": "50", "x-ratelimit-remaining-requests": "0",
+       "x-ratelimit-reset-requests": "20h"}, False),  # by the day: the server's refusal says how long
+     ({"x-ratelimit-remaining-requests": "many"}, False), ({}, False)],
+)  # fmt: skip
+def test_nothing_is_sent_beyond_the_limits_that_headers_state(headers: Mapping[str, str], waits: bool) -> None:
+    from multidict import CIMultiDict
+
+    async def wait() -> float:
+        limits = RateLimits()
+        limits.learn(CIMultiDict(headers))
+        begun = time.monotonic()
+        await limits.wait(tokens=400)
+        return time.monotonic() - begun
+
+    assert (asyncio.run(wait()) > 0.004) is waits
+
+
+def test_a_refused_request_holds_the_others_up_and_none_is_answered_twice(tmp_path: Path) -> None:
+    refused = [3]
+
+    def bodies(body: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        if refused[0]:
+            refused[0] -= 1
+            return 429, {"error": {"message": "slow down"}}, {"Retry-After": "0.3"}
+        return None
+
+    async def run(url: str) -> None:
+        enter()
+        config = backbone_config(max_in_flight=3)
+        async with open_backbone(StubEngine([url], name="openai"), tmp_path, config=config) as backbone:
+            model = backbone.bind("c1")
+            await asyncio.gather(*(model.ask(role(), {"text": str(n)}, key=str(n)) for n in range(12)))
+
+    with stub() as server:
+        server.state.bodies = bodies
+        asyncio.run(run(server.url))
+        assert server.state.count == 12 + 3
