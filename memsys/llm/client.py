@@ -16,6 +16,7 @@ from memsys.llm.budget import SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Reply, Role
+from memsys.llm.engines.contract import OF_OTHERS
 from memsys.llm.ledger import CallRecord
 from memsys.llm.limiter import Limiter
 from memsys.llm.outcomes import is_withheld
@@ -193,7 +194,7 @@ class BoundModel:
             try:
                 return await self._answer(request, role, key, scope, in_flight)
             except RequestRefusedError as error:
-                others = self._shared.dialect == "openai"
+                others = self._shared.dialect in OF_OTHERS
                 if not others or not accepted.adapt(config, request.body, refusal_words(error)):
                     raise
 
@@ -206,7 +207,7 @@ class BoundModel:
         shared = self._shared
         accepted = shared.accepted
         async with accepted.probing:
-            role = None if accepted.probed or shared.dialect != "openai" else probe_role(accepted.config)
+            role = None if accepted.probed or shared.dialect not in OF_OTHERS else probe_role(accepted.config)
             while role is not None:
                 request = make_request(accepted.config, shared.dialect, role, role.prompt.text, shared.run_seed)
                 try:

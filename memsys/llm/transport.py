@@ -25,7 +25,7 @@ from memsys.errors import BackboneError
 from memsys.http_bodies import ACCEPTED, BodyError, BodyTooLargeError, BoundedBody
 from memsys.llm.config import BackboneConfig
 from memsys.llm.endpoints import Endpoints
-from memsys.llm.engines.contract import Endpoint, Engine, OtherServerError
+from memsys.llm.engines.contract import Answered, AnswersItself, Endpoint, Engine, OtherServerError
 from memsys.llm.engines.openai import OTHERWISE
 from memsys.llm.rate_limits import RateLimits
 from memsys.llm.refusals import (
@@ -232,8 +232,11 @@ class Transport:
         await limits.wait(len(data) / _BYTES_PER_TOKEN + _asked_tokens(body))
         begun = perf_counter()
         try:
-            response, text = await self._exchange(url, data, headers, proxy, largest)
-            limits.learn(response.headers)
+            if isinstance(self._engine, AnswersItself):
+                answered = await self._engine.answer(path, body, self._config.timeout_s)
+            else:
+                answered = await self._exchange(url, data, headers, proxy, largest)
+            limits.learn(answered.headers)
         except aiohttp.ConnectionTimeoutError as error:
             raise _ConnectionLostError(f"no connection within {_CONNECT_SECONDS:.0f} s{through}") from error
         except TimeoutError as error:
@@ -243,15 +246,16 @@ class Transport:
         except aiohttp.ClientError as error:
             raise TransientServerError(f"{type(error).__name__}: {redacted(str(error))}{through}") from error
         seconds = perf_counter() - begun
+        text, status = answered.body, answered.status
         payload = _payload(text)
         stated = stated_error(payload)
-        if response.status != 200 or stated is not None:
+        if status != 200 or stated is not None:
             said = _without_key(stated or unstated_error(payload, text), endpoint)
-            if response.status in _NO_SUCH_PAGE or _UNEXPECTED_PAGE in said.message.lower():
+            if status in _NO_SUCH_PAGE or _UNEXPECTED_PAGE in said.message.lower():
                 said = replace(said, message=f"{said.message} ({asked_address(url, _SETTING)}{through})")
-            if response.status in MOVED and (place := response.headers.get("Location")):
+            if status in MOVED and (place := answered.headers.get("Location")):
                 said = replace(said, message=f"requests are sent on to {redacted(place)[:_LONGEST_MESSAGE]}")
-            raise refusal(response.status, asked_pause(response.headers), said)
+            raise refusal(status, asked_pause(answered.headers), said)
         if payload is None:
             begin = _without_key(StatedError(" ".join(text[:_BEGINNING].decode("utf-8", "replace").split())), endpoint)
             raise TransientServerError(
@@ -268,7 +272,7 @@ class Transport:
 
     async def _exchange(
         self, url: str, data: bytes, headers: Mapping[str, str], proxy: Proxy | None, largest: int
-    ) -> tuple[aiohttp.ClientResponse, bytes]:
+    ) -> Answered:
         """Send a request and read its reply, as far as it is not larger than it may be."""
         assert self._session is not None, "the backbone is not open: use `async with Backbone(...)`"
         address = proxy.address if proxy else None
@@ -279,7 +283,7 @@ class Transport:
                 body = BoundedBody(response.headers, largest, "backbone.max_reply_bytes")
                 async for piece in response.content.iter_chunked(_PIECE):
                     body.add(piece)
-                return response, body.whole()
+                return Answered(response.status, response.headers, body.whole())
             except BodyTooLargeError as error:
                 raise MalformedReplyError(str(error)) from error
             except BodyError as error:  # damaged on the way, as where a connection broke

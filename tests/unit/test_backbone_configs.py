@@ -15,7 +15,10 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 NAMES = preset_names(CONF / "backbone")
 
 #: What a choice leaves to whoever makes it.
-LEFT_OPEN = {"endpoint": ("backbone.model=served", "backbone.engine.base_urls=[http://127.0.0.1:8000/v1]")}
+LEFT_OPEN = {
+    "endpoint": ("backbone.model=served", "backbone.engine.base_urls=[http://127.0.0.1:8000/v1]"),
+    "litellm": ("backbone.model=openai/served",),
+}
 
 #: Backbones of the papers' tables.
 CLAG = {"qwen3_06b", "llama32_1b", "deepseek_r1_15b", "qwen3_8b"}
@@ -48,7 +51,7 @@ def test_every_choice_makes_a_backbone_and_sets_every_field(name: str) -> None:
     assert config.name == name
     in_files = {field.name for field in fields(BackboneConfig)} - {"explicit"}  # the run adds what a command line gave
     assert set(composed(name)) - {"_target_"} == in_files
-    assert config.engine.build().name in ("llamacpp", "vllm", "openai")
+    assert config.engine.build().name in ("llamacpp", "vllm", "openai", "litellm")
 
 
 def test_every_backbone_of_the_papers_is_there() -> None:

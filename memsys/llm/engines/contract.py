@@ -28,12 +28,45 @@ class Endpoint:
     api_key_env: str | None = None
 
 
+#: Names of engines whose servers are others', so that a refused field is learnt.
+OF_OTHERS = frozenset({"openai", "litellm"})
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A reply as it came.
+
+    Attributes:
+        status: of HTTP.
+        headers: names in lower case.
+        body: JSON.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@runtime_checkable
+class AnswersItself(Protocol):
+    """An engine that gets replies by itself, not from an address over HTTP."""
+
+    async def answer(self, path: str, body: Mapping[str, Json], timeout: float) -> Answered:
+        """Get a reply, once.
+
+        Args:
+            path: ``/chat/completions`` or ``/completions``.
+            body: of the request.
+            timeout: seconds that it may take.
+        """
+
+
 class Engine(Protocol):
     """A running (or startable) backbone server. Lives in one process; several event loops may use it in turn."""
 
     @property
     def name(self) -> str:
-        """``llamacpp``, ``vllm`` or ``openai``."""
+        """``llamacpp``, ``vllm``, ``openai`` or ``litellm``."""
 
     def start(self, log_dir: Path) -> Sequence[Endpoint]:
         """Start the server if it is ours to start, wait until it is healthy, return its endpoints.
