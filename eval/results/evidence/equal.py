@@ -15,6 +15,7 @@ from eval.results.evidence.stages import run_protocol
 from eval.results.stored_run import StoredRun
 from eval.results.tables.page import Section, TablePage
 from eval.scoring.combination import SLICES, slices_of
+from memsys.assets.hints import of_source
 
 NAME = "equal_budgets"
 
@@ -33,7 +34,7 @@ LEGEND = (
     "several turns of a session, turns of several sessions; whose answer has a date that no gold turn says; that have "
     "no answer",
     f"{DASH}: the run's files do not say; a run that was scored by an earlier version needs `memsys score RUN`. "
-    "docs/measures.md has each definition and what it cannot show",
+    f"{of_source('docs/measures.md')} has each definition and what it cannot show",
 )
 #: Metrics of the table, in its order; the interval follows the area.
 SHOWN = ("recall@10", TURN_RECALL, CHANCE, LIFT, *BUDGET_RECALL.values(), BUDGET_AREA, SHOWN_RECALL, TOKEN_PRECISION,

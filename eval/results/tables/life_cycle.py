@@ -14,6 +14,7 @@ from eval.results.stored_run import StoredRun
 from eval.results.tables.costs import construction_totals, read_totals, turns_written
 from eval.results.tables.page import Section, TablePage
 from eval.scoring.call_costs import READ_PHASES
+from memsys.assets.hints import of_source
 
 NAME = "life_cycle"
 
@@ -30,7 +31,8 @@ LEGEND = (
     "n turns and m questions cost n times write plus m times read. Even with: questions for each 100 turns written "
     f"from which on the system takes fewer tokens in all than the other; {ALWAYS}: it takes fewer for any number; "
     f"{NEVER}: for none, or only up to a number",
-    f"{DASH}: not known, the system itself, or a reference. docs/measures.md says what the figures cannot show",
+    f"{DASH}: not known, the system itself, or a reference. "
+    f"{of_source('docs/measures.md')} says what the figures cannot show",
 )
 
 
