@@ -5,6 +5,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ from eval.parity.stores import STORES
 from eval.parity.ties import tied_neighbours, tied_questions
 from eval.running.composed import plan_of
 from eval.running.models import embedder_for
+from eval.running.servers import findings_folder
 from memsys.assets.paths import ROOT
 from memsys.departures import Departure, read_departures, system_of
 from memsys.errors import AssetError, ConfigError
+from memsys.llm.findings import Findings, FindingsStore
 from memsys.prompt_packs.sources import MissingSourceError, SourceFile, read_source, sources_folder
 from memsys.vocabulary import Json, Sample
 
@@ -131,10 +134,13 @@ class ParityRun:
         return self._report(comparer)
 
     def _plan_at(self, url: str) -> Any:
+        """Return the plan of our side; the stand-in takes everything, and is not asked what it takes."""
         engine = replace(self.plan.backbone.engine, base_urls=[url])
-        return replace(
-            self.plan, backbone=replace(self.plan.backbone, engine=engine), run_dir=self.folder / "ours", score=False
-        )
+        cache_dir = self.folder / "cache"
+        known = Findings(asked=datetime.now(UTC).isoformat())
+        FindingsStore(findings_folder(cache_dir)).put(*engine.served(), known)
+        backbone = replace(self.plan.backbone, engine=engine)
+        return replace(self.plan, backbone=backbone, run_dir=self.folder / "ours", cache_dir=cache_dir, score=False)
 
     def _released_values(self, files: Mapping[str, str]) -> dict[str, Json]:
         """Return the release's own settings, by the names of ours."""

@@ -76,7 +76,7 @@ class _Client:
         conditions = wanted.must if wanted else ()
         return [
             point
-            for point in self._points.values()
+            for point in list(self._points.values())  # at once: the release writes for two speakers at a time
             if all(point.payload.get(one.key) == one.match.value for one in conditions)
         ]
 
