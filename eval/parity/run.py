@@ -137,8 +137,9 @@ class ParityRun:
         """Return the plan of our side; the stand-in takes everything, and is not asked what it takes."""
         engine = replace(self.plan.backbone.engine, base_urls=[url])
         cache_dir = self.folder / "cache"
+        address, model = engine.served()
         known = Findings(asked=datetime.now(UTC).isoformat())
-        FindingsStore(findings_folder(cache_dir)).put(*engine.served(), known)
+        FindingsStore(findings_folder(cache_dir)).put(address, model, known)
         backbone = replace(self.plan.backbone, engine=engine)
         return replace(self.plan, backbone=backbone, run_dir=self.folder / "ours", cache_dir=cache_dir, score=False)
 
