@@ -134,7 +134,7 @@ class ParityRun:
         return self._report(comparer)
 
     def _plan_at(self, url: str) -> Any:
-        """Return the plan of our side; the stand-in takes everything, and is not asked what it takes."""
+        """Return the plan of our side; its endpoint takes everything, and is not asked what it takes."""
         engine = replace(self.plan.backbone.engine, base_urls=[url])
         cache_dir = self.folder / "cache"
         address, model = engine.served()
