@@ -7,6 +7,7 @@ two memories that are equally near comes first is then a matter of the last digi
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -107,8 +108,7 @@ def _hits(texts: Sequence[str], found: Collection[str] | None) -> list[_ShownHit
     Where ``found`` is ``None``, no memory is linked, and each text is a hit.
     """
     starts = [place for place, text in enumerate(texts) if found is None or text in found or not place]
-    ends = [*starts[1:], len(texts)]
-    return [_ShownHit(texts[start], tuple(texts[start + 1 : end])) for start, end in zip(starts, ends, strict=True)]
+    return [_ShownHit(texts[start], tuple(texts[start + 1 : end])) for start, end in pairwise([*starts, len(texts)])]
 
 
 def _without(hits: Sequence[_ShownHit], left_out: Mapping[_ShownHit, int]) -> list[_ShownHit]:

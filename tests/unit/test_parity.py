@@ -139,6 +139,7 @@ class Directions:
         ("a b e", "a b a", True),  # e was rewritten: our side found it by its old vector, that of a
         ("a b", "a b c", False),
         ("a b c", "a b c", False),
+        ("nothing", "none", False),
     ],
 )
 def test_ties_are_measured(ours: str, theirs: str, tied: bool) -> None:
