@@ -53,8 +53,8 @@ async def check(config: HttpConfig) -> list[tuple[str, str]]:
     one, other = HttpStore(config, "memsys-check-1"), HttpStore(config, "memsys-check-2")
     items = [_item(number, *fact) for number, fact in enumerate(_FACTS, 1)]
     try:
-        await one.open()
-        await other.open()
+        await one.open({})
+        await other.open({})
         returned = [await one.add(item) for item in items]
         early = await one.search(_QUERY, 10)
         await one.settle()
@@ -83,7 +83,7 @@ def _item(number: int, speaker: str, text: str, date: str) -> Item:
 
 async def _after_reset(config: HttpConfig, user: str) -> Sequence[Found]:
     store = HttpStore(config, user)
-    await store.open()
+    await store.open({})
     try:
         return await store.search(_QUERY, 10)
     finally:

@@ -1,7 +1,7 @@
 """Keep the numbers that tables need of a run, without a word of the data set: ``memsys export RUN...``.
 
 Writes its record (reduced), summary and scores into ``results/summaries/<experiment>/`` (:mod:`eval.runs.exports`).
-Tables made from them are those made from the run.
+Tables made from them are those made from the run. ``--to`` writes a format of another project instead.
 """
 
 import argparse
@@ -14,8 +14,11 @@ from typing import Any
 from eval.commands.commands import explains_errors, program, start
 from eval.commands.places import check_folder, tracked_remark
 from eval.commands.terminal import console, say
+from eval.results.exchange.every_eval_ever import write_every_eval_ever
+from eval.results.exchange.mteb import write_mteb
 from eval.results.frame import Skipped, read_run
 from eval.results.stored_run import StoredRun
+from eval.running.composed import make_part
 from eval.runs.exports import ExportedRun, write_export
 from eval.runs.folders import SUMMARIES, named_run_folders, summary_folder
 from eval.runs.load import read_record
@@ -24,8 +27,10 @@ from eval.runs.records import ScoreRow
 from eval.runs.trec import write_trec
 from eval.scoring.config import STORED_DECIMALS
 from memsys.errors import RunDirectoryError
-from memsys.vocabulary import Json
+from memsys.vocabulary import Json, Sample
 
+#: Formats of other projects.
+FORMATS = ("trec", "mteb", "every_eval_ever")
 #: Parts of ``run.json`` that are kept.
 _KEPT = (
     "schema_version", "run_id", "experiment", "status", "started", "finished", "seed", "mode", "config", "data",
@@ -98,6 +103,43 @@ def exported_row(row: ScoreRow) -> ScoreRow:
     return replace(row, metrics=metrics)
 
 
+def export_foreign(path: Path, to: str, out: Path, model_id: str | None) -> str:
+    """Write a run in the format of another project; returns what was written.
+
+    Args:
+        path: the run directory.
+        to: one of :data:`FORMATS`.
+        out: folder of the files.
+        model_id: of the backbone, for ``every_eval_ever``.
+
+    Raises:
+        MemsysError: the run is not complete, not scored, or has nothing of what the format holds.
+    """
+    if to == "trec":
+        return " ".join(map(str, write_trec(path, out)))
+    run = read_run(path)
+    if isinstance(run, Skipped):
+        raise RunDirectoryError(f"{path} cannot be exported: {run.reason}")
+    if to == "every_eval_ever":
+        return str(write_every_eval_ever(run, out, model_id))
+    return str(write_mteb(run, _samples(run), out))
+
+
+def _samples(run: StoredRun) -> Sequence[Sample]:
+    """Read the data set of a run as it was read for it.
+
+    Raises:
+        RunDirectoryError: its file is another one by now.
+    """
+    from omegaconf import OmegaConf
+
+    data = make_part(OmegaConf.create({"dataset": run.record["config"]["dataset"]}), "dataset").load()
+    if data.sha256 != run.data_sha256:
+        raise RunDirectoryError(f"{run.path}: the data set {run.dataset} has changed since; fetch that of the run")
+    samples: Sequence[Sample] = data.samples
+    return samples
+
+
 def _check_names(folders: Sequence[Path], *, trec: bool) -> None:
     """Refuse different runs that would be written to one place; a run and its own summary are one.
 
@@ -122,20 +164,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog=program("export"), description="Keep what tables need of a run under results/summaries."
     )
     parser.add_argument("runs", type=Path, nargs="+", help="run directories, or folders of them")
-    parser.add_argument("--out", type=Path, help="folder of the files (default: results/summaries; --trec: RUN/trec)")
-    parser.add_argument("--trec", action="store_true", help="write rankings of turns and gold as TREC run and qrels")
+    parser.add_argument("--to", choices=FORMATS, help="a format of another project; mteb quotes the data set")
+    parser.add_argument("--out", type=Path, help="folder of the files (default: results/summaries; with --to: RUN/TO)")
+    parser.add_argument("--model-id", metavar="DEVELOPER/MODEL", help="of the backbone, for --to every_eval_ever")
     options = parser.parse_args(arguments)
     if options.out is not None:
         check_folder(options.out)
     folders = named_run_folders(options.runs)
-    if not options.trec or options.out is not None:
-        _check_names(folders, trec=options.trec)
+    if options.to is None or options.out is not None:
+        _check_names(folders, trec=options.to is not None)
     for path in folders:
-        if options.trec:
-            _say(" ".join(map(str, write_trec(path, options.out or path / "trec"))))
+        if options.to is not None:
+            _say(export_foreign(path, options.to, options.out or path / options.to, options.model_id))
         else:
             _say(str(export_run(path, options.out or SUMMARIES)))
-    remark = "" if options.trec else tracked_remark(options.out or SUMMARIES)
+    remark = "" if options.to is not None else tracked_remark(options.out or SUMMARIES)
     if remark:
         console().print(remark, highlight=False, markup=False)
     return 0

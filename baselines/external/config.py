@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from baselines.external.given import LENT, asks_for_models, find_object
 from memsys.credentials import check_url, check_variable
 from memsys.errors import ConfigError
-from memsys.settings import check_choices, check_minimum, refuse_gold
+from memsys.proxy.server import ProxySettings
+from memsys.settings import check_choices, check_minimum, from_settings, refuse_gold
 from memsys.system_config import SystemConfig
 from memsys.vocabulary import Json
 
@@ -24,6 +26,8 @@ class ExternalConfig(SystemConfig):
         k: results that a search is asked for, and the most that are taken.
         unit: what one call of ``add`` writes: a turn, or the turns of a session.
         dates: ``text`` writes a turn's date before its text, ``apart`` gives it as a field of its own alone.
+        proxy: fields of :class:`memsys.proxy.server.ProxySettings` but the port, for a memory that calls the run's
+            models (:attr:`lends`).
     """
 
     name: str
@@ -31,16 +35,28 @@ class ExternalConfig(SystemConfig):
     k: int
     unit: AddedUnit
     dates: Dates
+    proxy: Mapping[str, Json]
 
     def __post_init__(self) -> None:
         refuse_gold(self, "a memory from outside")
         check_choices(self, "memory", unit=AddedUnit, dates=Dates)
         check_minimum(self, "memory", k=1)
+        _ = self.proxy_settings
+
+    @property
+    def proxy_settings(self) -> ProxySettings:
+        """Settings of the server that the memory calls, on any free port."""
+        return from_settings(ProxySettings, {"port": 0, **self.proxy}, "memory.proxy")
+
+    @property
+    def lends(self) -> bool:
+        """Whether the memory is given the address of the run's backbone and embedder."""
+        return False
 
     @property
     def embeds(self) -> bool:
-        """The run's embedder is not used."""
-        return False
+        """The run's embedder is used by a memory that is given its address."""
+        return self.lends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +76,11 @@ class ObjectConfig(ExternalConfig):
     source: str = ""
     given: Any = field(default=None, compare=False, repr=False)
 
+    @property
+    def lends(self) -> bool:
+        """What makes the memory has a parameter ``base_url``."""
+        return asks_for_models(find_object(self.object, self.given), self.arguments)
+
 
 @dataclass(frozen=True, kw_only=True)
 class HttpConfig(ExternalConfig):
@@ -70,18 +91,25 @@ class HttpConfig(ExternalConfig):
         api_key_env: environment variable with the bearer token; empty for none.
         timeout: seconds that one request may take.
         settle_seconds: longest wait until everything that was added is indexed (``pending`` of ``/stats`` is 0).
+        lend_models: whether ``/reset`` says where the run's backbone and embedder are.
     """
 
     url: str
     api_key_env: str
     timeout: float
     settle_seconds: float
+    lend_models: bool
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_minimum(self, "memory", timeout=0.1, settle_seconds=0)
         check_url("memory.url", self.url, "http://localhost:8000")
         check_variable("memory.api_key_env", self.api_key_env or None)
+
+    @property
+    def lends(self) -> bool:
+        """As ``memory.lend_models`` says."""
+        return self.lend_models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,12 +120,15 @@ class McpConfig(ExternalConfig):
         command: that starts the server on standard input and output, with its arguments.
         url: of a server that runs already, in place of ``command``.
         environment: variables of the server's process; ``{folder}`` in a value or in ``command`` is an empty folder
-            of the conversation, which is removed at its end.
+            of the conversation, which is removed at its end; ``{base_url}``, ``{api_key}``, ``{model}`` and
+            ``{dimension}`` are those of the run's backbone and embedder.
         write_tool: tool that stores an item, or ``null`` for an agent that is offered all tools.
         write_arguments: its arguments; ``{text}``, ``{key}``, ``{date}`` and ``{speaker}`` are filled in.
         search_tool: tool that searches, or ``null`` for an agent.
         search_arguments: its arguments; ``{query}`` and ``{k}`` are filled in.
         steps: most replies of the agent for one item or question.
+        timeout: seconds that one call of a tool may take.
+        start_timeout: seconds until the server has said what tools it has; `npx` may have to unpack it first.
         roles: of the agent: ``write`` and ``search``.
     """
 
@@ -109,11 +140,13 @@ class McpConfig(ExternalConfig):
     search_tool: str | None
     search_arguments: Mapping[str, Json] | None
     steps: int
+    timeout: float
+    start_timeout: float
     roles: Mapping[str, Json]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_minimum(self, "memory", steps=1)
+        check_minimum(self, "memory", steps=1, timeout=0.1, start_timeout=0.1)
         if not all(isinstance(part, str) for part in self.command):
             raise ConfigError(
                 f"memory.command={list(self.command)} must be a list of texts; put each in quotation marks"
@@ -123,3 +156,9 @@ class McpConfig(ExternalConfig):
                 "memory=mcp needs either memory.url, or memory.command, as "
                 "memory.command='[npx,-y,@modelcontextprotocol/server-memory]'"
             )
+
+    @property
+    def lends(self) -> bool:
+        """The command or a variable names the address of the run's models."""
+        texts = [*self.command, *(self.environment or {}).values()]
+        return any(f"{{{name}}}" in text for name in LENT for text in texts)

@@ -35,7 +35,7 @@ class HttpStore:
         self._client: httpx.Client | None = None
         self._stats: Mapping[str, Json] = {}
 
-    async def open(self) -> None:
+    async def open(self, lent: Mapping[str, Json]) -> None:
         """Connect, and delete what the server holds of this user.
 
         Raises:
@@ -52,7 +52,7 @@ class HttpStore:
             trust_env=False,
             proxy=proxy.address if proxy else None,
         )
-        await self._post("reset", {})
+        await self._post("reset", {"models": dict(lent)} if lent else {})
 
     async def add(self, item: Item) -> Sequence[str]:
         """Write one item."""

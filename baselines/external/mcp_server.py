@@ -36,9 +36,10 @@ _DONE = "done"
 _NO_CALLS = "none"
 #: Keys of a call's arguments that name what it stores.
 _NAMES = ("name", "entityName", "title", "id", "key", "permalink", "identifier")
-#: Seconds until a server has said what tools it has; `npx` may have to unpack it first.
-_START_SECONDS = 60.0
-_CALL_SECONDS = 60.0
+#: Seconds until a server that is told to stop has stopped; then its connection is given up.
+_STOP_SECONDS = 10.0
+#: Code of the client library's own error for a server that is gone.
+_CONNECTION_CLOSED = -32000
 #: Characters of a result that the agent is shown.
 _SHOWN = 2000
 
@@ -70,7 +71,7 @@ class McpStore:
         self._counts = {"calls": 0, "failed_calls": 0, "unreadable_replies": 0, "unfinished": 0}
         self._roles: Mapping[str, Role] = {}
 
-    async def open(self) -> None:
+    async def open(self, lent: Mapping[str, Json]) -> None:
         """Start the server.
 
         Raises:
@@ -78,7 +79,7 @@ class McpStore:
             MemoryProtocolError: the server has no such tool, or does not start.
         """
         need_package("mcp", "mcp", "memory=mcp")
-        await self._connection.open()
+        await self._connection.open(lent)
         tools = self._connection.tools
         for setting in ("write_tool", "search_tool"):
             named = getattr(self._config, setting)
@@ -160,6 +161,7 @@ class _Connection:
     def __init__(self, config: McpConfig) -> None:
         self._config = config
         self._folder = ""
+        self._values: Mapping[str, Json] = {}
         self._session: ClientSession | None = None
         self._ending = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -173,27 +175,37 @@ class _Connection:
             for name, tool in self.tools.items()
         )
 
-    async def open(self) -> None:
+    async def open(self, lent: Mapping[str, Json]) -> None:
         """Start, and wait until the tools are known."""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._folder = tempfile.mkdtemp(prefix="memsys-mcp-")
+        self._values = {"folder": self._folder, **lent}
         self._task = asyncio.create_task(self._live(ready))
         self._task.add_done_callback(partial(self._ended, ready))
         try:
-            await asyncio.wait_for(asyncio.shield(ready), _START_SECONDS)
+            await asyncio.wait_for(asyncio.shield(ready), self._config.start_timeout)
         except TimeoutError as error:
-            raise MemoryProtocolError(f"{self._where} says nothing for {_START_SECONDS:g} s") from error
+            raise MemoryProtocolError(
+                f"{self._where} says nothing for {self._config.start_timeout:g} s; raise memory.start_timeout"
+            ) from error
 
     async def call(self, name: str, arguments: Mapping[str, Json]) -> ToolResult:
         """Call a tool; what the server refuses is a failed result, which an agent may learn from."""
+        import anyio
         from mcp.shared.exceptions import MCPError
 
         assert self._session is not None, "open() comes first"
         try:
-            given = await asyncio.wait_for(self._session.call_tool(name, dict(arguments)), _CALL_SECONDS)
+            given = await asyncio.wait_for(self._session.call_tool(name, dict(arguments)), self._config.timeout)
         except TimeoutError as error:
-            raise MemoryProtocolError(f"{self._where}: {name} did not return within {_CALL_SECONDS:g} s") from error
+            raise MemoryProtocolError(
+                f"{self._where}: {name} did not return within {self._config.timeout:g} s; raise memory.timeout"
+            ) from error
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+            raise MemoryProtocolError(f"{self._where} has ended; {name} could not be called") from error
         except MCPError as error:
+            if error.error.code == _CONNECTION_CLOSED:
+                raise MemoryProtocolError(f"{self._where} has ended; {name} did not return") from error
             return ToolResult(redacted(str(error)), None, failed=True)
         text = "\n".join(part.text for part in given.content if getattr(part, "text", None))
         value = _json(text)
@@ -203,6 +215,10 @@ class _Connection:
         """Stop the server, and remove its folder."""
         self._ending.set()
         if self._task is not None:
+            if self._session is None:  # it has not begun to answer, and may never
+                self._task.cancel()
+            await asyncio.wait([self._task], timeout=_STOP_SECONDS)
+            self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -210,8 +226,9 @@ class _Connection:
     async def _live(self, ready: "asyncio.Future[None]") -> None:
         """Hold the connection until :meth:`close`."""
         async with AsyncExitStack() as stack:
-            self._session = await self._connected(stack)
-            self.tools = {tool.name: tool for tool in (await self._session.list_tools()).tools}
+            session = await self._connected(stack)
+            self.tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+            self._session = session
             ready.set_result(None)
             await self._ending.wait()
 
@@ -224,6 +241,7 @@ class _Connection:
             ready.set_exception(AssetError(f"{self._where} cannot be started: {error}"))
         else:
             ready.set_exception(MemoryProtocolError(redacted(f"{self._where} ended: {quoted(error, 300)}")))
+        ready.exception()  # or asyncio would log it as never retrieved where nobody waits any more
 
     async def _connected(self, stack: AsyncExitStack) -> "ClientSession":
         from mcp import ClientSession, StdioServerParameters
@@ -233,9 +251,9 @@ class _Connection:
         if self._config.url:
             streams = await stack.enter_async_context(streamable_http_client(self._config.url))
         else:
-            program, *arguments = [part.replace("{folder}", self._folder) for part in self._config.command]
+            program, *arguments = [str(_filled(part, self._values)) for part in self._config.command]
             variables = {
-                key: text.replace("{folder}", self._folder) for key, text in (self._config.environment or {}).items()
+                key: str(_filled(text, self._values)) for key, text in (self._config.environment or {}).items()
             }
             log = stack.enter_context((Path(self._folder) / "server.log").open("w"))
             server = StdioServerParameters(command=program, args=arguments, env=variables or None)

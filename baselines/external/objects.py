@@ -3,26 +3,25 @@
 import asyncio
 import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import import_module
 from typing import Any
 
 from baselines.external.config import ObjectConfig
 from baselines.external.found import ITEM_KEY, read_found, read_ids
+from baselines.external.given import ADDS, USERS, find_object, is_memory, is_search_function, needed_by, parameters_of
 from baselines.external.store import Found, Item
+from memsys.credentials import redacted
 from memsys.dates import parse_date
-from memsys.errors import ConfigError, MemoryProtocolError
+from memsys.errors import ConfigError, MemoryProtocolError, MemsysError, quoted
 from memsys.vocabulary import Json
 
-#: Names that methods go by, most telling first.
-_ADDS = ("add", "add_texts", "add_episode", "insert", "add_documents")
+#: Names that a method that searches goes by, most telling first.
 _SEARCHES = ("search", "similarity_search", "retrieve", "aretrieve", "invoke", "query")
 #: Names of parameters by what they take.
 _MESSAGES = ("messages", "turns", "conversation", "history")
 _TEXT_LISTS = ("texts",)
 _DOCUMENTS = ("document", "documents", "nodes")
-_USERS = ("user_id", "user", "conversation_id", "group_id", "namespace", "agent_id", "session_id", "run_id")
 _COUNTS = ("k", "top_k", "limit", "n", "num_results", "n_results", "max_results", "similarity_top_k")
 _DATES = ("date", "timestamp", "created_at", "date_time", "time")
 _METADATA = ("metadata", "meta")
@@ -36,21 +35,23 @@ class ObjectStore:
     def __init__(self, config: ObjectConfig, conversation_id: str) -> None:
         self._config, self._user = config, conversation_id
         self._object: Any = None
+        self._own = False
         self._items: list[Item] = []
         self._searches: Callable[..., Any] | None = None
         self._one_at_a_time = asyncio.Lock()
 
-    async def open(self) -> None:
+    async def open(self, lent: Mapping[str, Json]) -> None:
         """Make the object of this conversation.
 
         Raises:
             ConfigError: there is no such object, or it cannot be a memory.
         """
-        given = find_object(self._config)
+        given = find_object(self._config.object, self._config.given)
         if is_search_function(given):
             self._searches = given
             return
-        self._object = await _finished(_of_conversation(given, self._config, self._user))
+        self._object = await _of_conversation(given, self._config, self._user, lent)
+        self._own = self._object is not given
         add_method(self._object), search_method(self._object, self._config.k)
 
     async def add(self, item: Item) -> Sequence[str]:
@@ -73,7 +74,10 @@ class ObjectStore:
                 await self._called(self._searches, (said, query), filled(self._searches, 2, [(_COUNTS, k)]))
             )
         search = search_method(self._object, k)
-        offered = [(_USERS, self._user), (("group_ids",), [self._user]), (_COUNTS, k)]
+        offered: list[tuple[Sequence[str], Any]] = [(USERS, self._user), (("group_ids",), [self._user]), (_COUNTS, k)]
+        if not set(USERS) & set(parameters_of(search)):  # Mem0 from version 2 on
+            by = next((name for name in USERS if name in parameters_of(add_method(self._object))), "")
+            offered += [(("filters",), {by: self._user})] if by else []
         return read_found(await self._called(search, (query,), filled(search, 1, offered)))
 
     def statistics(self) -> Mapping[str, Json]:
@@ -81,43 +85,23 @@ class ObjectStore:
         return {}
 
     async def close(self) -> None:
-        """Let the object go."""
-        self._object = None
+        """Let the object go; one that was made for this conversation is closed, if it can be."""
+        given, self._object = self._object, None
+        ends = next((end for name in ("aclose", "close") if callable(end := getattr(given, name, None))), None)
+        if self._own and ends is not None and not needed_by(ends):
+            await self._called(ends, (), {})
 
     async def _called(self, function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """Call a function in a thread, one call at a time, as it may not be thread-safe; await a coroutine function."""
+        """Call a function in a thread, one call at a time, as it may not be thread-safe; await a coroutine function.
+
+        Raises:
+            MemoryProtocolError: it raised something.
+        """
         if inspect.iscoroutinefunction(function):
-            return await function(*arguments, **named)
+            return await _guarded(function, function(*arguments, **named))
         async with self._one_at_a_time:
-            return await _finished(await asyncio.to_thread(function, *arguments, **named))
-
-
-def find_object(config: ObjectConfig) -> Any:
-    """Return the object of the settings, as a program gave it, or imported by its name.
-
-    Raises:
-        ConfigError: it cannot be imported.
-    """
-    if config.given is not None:
-        return config.given
-    module, _, name = config.object.partition(":")
-    try:
-        found: Any = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(
-            f"memory.object={config.object} cannot be imported ({type(error).__name__}: {error}); write "
-            "package.module:Class, and put its folder on PYTHONPATH"
-        ) from error
-    return found
-
-
-def is_search_function(given: object) -> bool:
-    """Return whether this is a function of a conversation and a query, rather than one that makes a memory."""
-    if inspect.isclass(given) or not callable(given) or _is_memory(given):
-        return False
-    return len(_needed(given)) >= 2
+            given = await _guarded(function, asyncio.to_thread(function, *arguments, **named))
+            return await _guarded(function, given) if inspect.isawaitable(given) else given
 
 
 def add_method(given: object) -> Callable[..., Any]:
@@ -126,7 +110,7 @@ def add_method(given: object) -> Callable[..., Any]:
     Raises:
         MemoryProtocolError: there is none.
     """
-    return _method(given, _ADDS, "add(messages) or add(text)")
+    return _method(given, ADDS, "add(messages) or add(text)")
 
 
 def search_method(given: Any, k: int) -> Callable[..., Any]:
@@ -142,10 +126,13 @@ def search_method(given: Any, k: int) -> Callable[..., Any]:
 
 
 def _method(given: object, names: Sequence[str], wanted: str) -> Callable[..., Any]:
-    for name in names:
-        method: Callable[..., Any] | None = getattr(given, name, None)
-        if callable(method):
-            return method
+    """Return the first method of these names that there is, of which one that needs no more than its first argument.
+
+    LangChain's stores have a ``search`` that wants a kind of search as well, next to ``similarity_search``.
+    """
+    found: list[Callable[..., Any]] = [method for name in names if callable(method := getattr(given, name, None))]
+    if found:
+        return next((method for method in found if not needed_by(method)[1:]), found[0])
     raise MemoryProtocolError(f"{type(given).__name__} has no {wanted}; a memory has add and search")
 
 
@@ -155,7 +142,7 @@ def bind_add(add: Callable[..., Any], item: Item, user: str) -> tuple[list[Any],
     Raises:
         MemoryProtocolError: it needs an argument that nothing here can fill.
     """
-    first, *others = list(_parameters(add)) or [""]
+    first, *others = list(parameters_of(add)) or [""]
     metadata = {
         ITEM_KEY: item.key, "date": item.date, "speaker": item.turns[0].speaker, "session_id": item.turns[0].session_id,
     }  # fmt: skip
@@ -171,7 +158,7 @@ def bind_add(add: Callable[..., Any], item: Item, user: str) -> tuple[list[Any],
         (("episode_body",), item.text),
         (("speaker",), item.turns[0].speaker),
         (("role",), _role(item, 0)),
-        (_USERS, user),
+        (USERS, user),
     ]
     if "episode_body" in others:  # Graphiti, whose first parameter is a name
         return [], filled(add, 0, offered)
@@ -206,7 +193,7 @@ def filled(
     Raises:
         MemoryProtocolError: the function needs another argument.
     """
-    parameters = _parameters(function)
+    parameters = parameters_of(function)
     free = list(parameters)[positional:]
     found = [(next((name for name in names if name in free), ""), value) for names, value in offered]
     chosen = {name: value for name, value in found if name}
@@ -219,13 +206,18 @@ def filled(
     return chosen
 
 
-def _of_conversation(given: Any, config: ObjectConfig, user: str) -> Any:
+async def _of_conversation(given: Any, config: ObjectConfig, user: str, lent: Mapping[str, Json]) -> Any:
     """Call a class or function; share an object that separates users, copy any other."""
-    if inspect.isclass(given) or (callable(given) and not _is_memory(given)):
-        offered = [*(((name,), value) for name, value in (config.arguments or {}).items()), (_USERS, user)]
-        return given(**filled(given, 0, offered))
+    if inspect.isclass(given) or (callable(given) and not is_memory(given)):
+        own = {**lent, **(config.arguments or {})}
+        offered = [*(((name,), value) for name, value in own.items()), (USERS, user)]
+        made = filled(given, 0, offered)
+        try:
+            return await _finished(given(**made))
+        except Exception as error:
+            raise _raised(given, error) from error
     methods = add_method(given), search_method(given, config.k)
-    if all({*_USERS, "group_ids"} & set(_parameters(each)) for each in methods):
+    if all({*USERS, "group_ids", "filters"} & set(parameters_of(each)) for each in methods):
         return given
     try:
         return copy.deepcopy(given)
@@ -236,28 +228,9 @@ def _of_conversation(given: Any, config: ObjectConfig, user: str) -> Any:
         ) from error
 
 
-def _is_memory(given: object) -> bool:
-    return any(callable(getattr(given, name, None)) for name in _ADDS)
-
-
-def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Return the parameters that have a name; none where a function of C does not say."""
-    try:
-        found = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return {}
-    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {name: each for name, each in found.items() if each.kind not in variable}
-
-
-def _needed(function: Callable[..., Any]) -> list[str]:
-    """Return the names of the parameters without a default."""
-    return [name for name, each in _parameters(function).items() if each.default is inspect.Parameter.empty]
-
-
 def _takes_list(function: Callable[..., Any], name: str) -> bool:
     """Return whether a parameter is declared as a list of messages."""
-    declared = _parameters(function).get(name)
+    declared = parameters_of(function).get(name)
     written = "" if declared is None else str(declared.annotation)
     return ("list[dict" in written or "List[Dict" in written) and "str |" not in written.partition("list")[0]
 
@@ -280,3 +253,17 @@ def _document(parameter: str, item: Item, metadata: Mapping[str, Any]) -> Any:
 
 async def _finished(given: Any) -> Any:
     return await given if inspect.isawaitable(given) else given
+
+
+async def _guarded(function: Callable[..., Any], call: Awaitable[Any]) -> Any:
+    try:
+        return await call
+    except MemsysError:
+        raise
+    except Exception as error:
+        raise _raised(function, error) from error
+
+
+def _raised(function: Any, error: Exception) -> MemoryProtocolError:
+    name = getattr(function, "__qualname__", type(function).__name__)
+    return MemoryProtocolError(redacted(f"{name}() raised {type(error).__name__}: {quoted(error, 300)}"))

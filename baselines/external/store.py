@@ -54,8 +54,11 @@ class Found:
 class Store(Protocol):
     """A memory of one conversation that is written for no harness."""
 
-    async def open(self) -> None:
+    async def open(self, lent: Mapping[str, Json]) -> None:
         """Make the memory empty.
+
+        Args:
+            lent: address, key, name and dimension of the run's models; empty where they are not asked for.
 
         Raises:
             MemsysError: it cannot be reached or made.

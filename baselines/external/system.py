@@ -37,8 +37,10 @@ def _store(config: ExternalConfig, parts: Parts, user: str) -> Store:
     return McpStore(config, parts)
 
 
-def expected_calls(config: ExternalConfig, shape: DataShape) -> Sequence[ExpectedCalls]:
-    """Return the most calls that the agent of an MCP server makes; other memories from outside ask no role of ours."""
+def expected_calls(config: ExternalConfig, shape: DataShape) -> Sequence[ExpectedCalls] | None:
+    """Return the most calls that the agent of an MCP server makes; ``None`` where the memory itself calls models."""
+    if config.lends:
+        return None
     if not isinstance(config, McpConfig):
         return ()
     offered: list[tuple[Phase, str, str | None, float]] = [

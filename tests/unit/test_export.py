@@ -116,7 +116,7 @@ def test_keywords_of_one_word_are_text_too(tmp_path: Path) -> None:
     assert kept == {"mode": {"global": 10}}
 
 
-@pytest.mark.parametrize("trec", [[], ["--trec"]])
+@pytest.mark.parametrize("trec", [[], ["--to", "trec"]])
 def test_runs_of_one_name_do_not_overwrite_each_other(
     trec: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 import memsys
 from baselines.external.config import ExternalConfig, HttpConfig, ObjectConfig
 from baselines.external.found import ITEM_KEY, read_found, read_ids
+from baselines.external.given import is_search_function
 from baselines.external.http_server import HttpStore
 from baselines.external.mcp_server import ToolResult, _filled, found_in, names_in
 from baselines.external.memory import ExternalMemory
@@ -32,6 +33,9 @@ TURNS = (
     Turn("t2", "s1", "Bob", "A fine name.", "5 January 2024"),
     Turn("t3", "s2", "Ann", "Pixel caught a mouse.", "9 January 2024"),
 )
+PROXY = {
+    "default_max_tokens": 64, "max_body_mb": 1, "body_timeout_s": 5, "json_mode": "free", "tool_calls": "served",
+}  # fmt: skip
 CONVERSATION = Conversation("c1", TURNS, ("Ann", "Bob"))
 
 
@@ -103,13 +107,39 @@ class Graph:
         return self.edges[:num_results]
 
 
+class LangChain(VectorStore):
+    """As LangChain's: a ``search`` that wants more than a query."""
+
+    def search(self, query: str, search_type: str, **kwargs: Any) -> list[SimpleNamespace]:
+        raise AssertionError(search_type)
+
+
+class Filtered(Async):
+    """As Mem0 from version 2 on: users of a search are a filter."""
+
+    async def search(self, query: str, *, top_k: int = 3, filters: dict[str, Any] | None = None) -> Any:  # type: ignore[override]
+        return await super().search(query, user_id=(filters or {})["user_id"], limit=top_k)
+
+
+class Closing(Plain):
+    closed: list[bool] = []  # noqa: RUF012
+
+    async def close(self) -> None:
+        self.closed.append(True)
+
+
+async def made_in_a_loop(user_id: str) -> Closing:
+    return Closing()
+
+
 def by_function(messages: list[dict[str, str]], query: str, k: int = 2) -> list[str]:
     return [message["content"] for message in messages if words(message["content"]) & words(query)][:k]
 
 
 def config(given: Any, **changes: Any) -> ObjectConfig:
     settings = {
-        "name": "mine", "uses_gold": False, "k": 2, "unit": "turn", "dates": "text", "object": "x:Y", "arguments": None,
+        "name": "mine", "uses_gold": False, "k": 2, "unit": "turn", "dates": "text", "object": "x:Y",
+        "arguments": None, "proxy": PROXY,
     }  # fmt: skip
     return ObjectConfig(**{**settings, "given": given, **changes})
 
@@ -145,7 +175,10 @@ def asked(settings: ExternalConfig, query: str = "Pixel") -> tuple[Retrieval, di
         (by_function, "text"),
         (Async(), "ids"),
         (VectorStore, "ids"),
+        (LangChain, "ids"),
+        (Filtered(), "ids"),
         (Graph, "ids"),
+        (made_in_a_loop, "text"),
     ],
 )
 def test_memories_of_every_shape_are_traced_to_turns(given: Any, traced: str) -> None:
@@ -154,6 +187,29 @@ def test_memories_of_every_shape_are_traced_to_turns(given: Any, traced: str) ->
     expected = {"t1", "t2"} if traced == "ids" else {"t1", "t3"}
     assert {turn for hit in found.hits for turn in hit.turn_ids} == expected
     assert counts["traced"][traced] == 2 and counts["added"] == 3
+
+
+def test_what_is_made_for_a_conversation_is_closed() -> None:
+    Closing.closed.clear()
+    asked(config(Closing))
+    assert Closing.closed == [True]
+
+
+@pytest.mark.parametrize(
+    ("given", "lends"),
+    [
+        (lambda base_url: Plain(), True),
+        (lambda base_url, api_key, model: Plain(), True),
+        (lambda base_url=None: Plain(), True),
+        (lambda base_url="http://localhost:1": Plain(), False),
+        (Plain, False),
+        (by_function, False),
+    ],
+)
+def test_what_takes_a_base_url_is_lent_the_models(given: Any, lends: bool) -> None:
+    assert config(given).lends is lends and config(given).embeds is lends
+    assert config(given, arguments={"base_url": "http://localhost:1"}).lends is False
+    assert is_search_function(given) is (given is by_function)
 
 
 def test_what_nothing_traces_is_said_to_be_untraced() -> None:
@@ -275,7 +331,7 @@ def server() -> Iterator[str]:
 def http(url: str, **changes: Any) -> HttpConfig:
     settings = {
         "name": "http", "uses_gold": False, "k": 2, "unit": "turn", "dates": "text", "url": url, "api_key_env": "",
-        "timeout": 5.0, "settle_seconds": 0.5,
+        "timeout": 5.0, "settle_seconds": 0.5, "lend_models": False, "proxy": PROXY,
     }  # fmt: skip
     return HttpConfig(**{**settings, **changes})
 
@@ -299,7 +355,7 @@ class Forgetful(HttpStore):
 
     fault = ""
 
-    async def open(self) -> None:
+    async def open(self, lent: Any) -> None:
         self._items: list[Item] = [] if self.fault != "reset deletes" else getattr(Forgetful, "all", [])
         if self.fault == "reset deletes":
             Forgetful.all = self._items  # type: ignore[attr-defined]
@@ -398,8 +454,8 @@ def test_a_store_of_an_object_keeps_users_apart() -> None:
 
     async def run() -> list[Found]:
         one, other = ObjectStore(config(shared), "one"), ObjectStore(config(shared), "other")
-        await one.open()
-        await other.open()
+        await one.open({})
+        await other.open({})
         await one.add(Item("item-1", TURNS[:1], ("Ann: My cat is Pixel.",), "Ann"))
         return list(await other.search("Pixel", 3))
 

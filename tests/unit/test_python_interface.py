@@ -210,7 +210,7 @@ def test_a_run_is_frames(tmp_path: Path) -> None:
 
 def test_trec_files_give_an_independent_tool_our_own_numbers(tmp_path: Path) -> None:
     path = retrieval_run(tmp_path)
-    assert export([str(path), "--trec", "--out", str(tmp_path / "trec")]) == 0
+    assert export([str(path), "--to", "trec", "--out", str(tmp_path / "trec")]) == 0
     ranking = list(ir_measures.read_trec_run(str(tmp_path / "trec" / f"{path.name}.run")))
     gold = list(ir_measures.read_trec_qrels(str(tmp_path / "trec" / f"{path.name}.qrels")))
     wanted = {"recall@5": ir_measures.R @ 5, "recall@10": ir_measures.R @ 10, "ndcg@10": ir_measures.nDCG @ 10}
@@ -227,7 +227,7 @@ def test_turns_of_a_memory_stand_at_its_place_once() -> None:
 
 def test_a_run_without_ranking_is_refused(tmp_path: Path) -> None:
     path = retrieval_run(tmp_path, "no_memory")
-    assert export([str(path), "--trec"]) == 2
+    assert export([str(path), "--to", "trec"]) == 2
     assert not (path / "trec").exists()
 
 

@@ -1,0 +1,165 @@
+"""What goes wrong in a memory from outside is one message and loses nothing: over an object, HTTP and MCP alike."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.running.composed import compose_plan
+from eval.running.experiment import run_experiment
+from memsys.errors import MemsysError
+from tests.end_to_end.test_resume import finish, kill_after
+from tests.support.foreign_memory import CHOSEN
+from tests.support.stub_process import attached, stub_server
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = [sys.executable, "-m", "tests.support.foreign_memory"]
+KINDS = ["object", "http", pytest.param("mcp", marks=pytest.mark.skipif(not find_spec("mcp"), reason="no mcp"))]
+COMMON = [
+    "dataset=locomo_sample", "dataset.limit_questions=6", "mode=retrieval_only", "embedder=hashing", "progress=lines",
+    "score=false", "memory.unit=turn", "memory.k=3",
+]  # fmt: skip
+
+
+class Foreign:
+    """A memory of one kind, with its settings and the file that chooses its fault."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind, self.fault, self._server = kind, folder / "fault", None
+        self.settings: list[str] = []
+        self.start()
+
+    def start(self) -> None:
+        if self.kind == "object":
+            self.settings = ["memory=object", "memory.object=tests.support.foreign_memory:Words"]
+        elif self.kind == "http":
+            self.close()
+            environment = {**os.environ, CHOSEN: str(self.fault)}
+            self._server = subprocess.Popen(
+                [*PROGRAM, "http"], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
+            )
+            assert self._server.stdout is not None
+            self.settings = ["memory=http", f"memory.url={self._server.stdout.readline().strip()}", "memory.timeout=60"]
+        else:
+            variables = f"{{PYTHONPATH: '{ROOT}', {CHOSEN}: '{self.fault}'}}"
+            self.settings = [
+                "memory=mcp", f"memory.command=[{','.join(PROGRAM)},mcp]", f"memory.environment={variables}",
+                "memory.write_tool=add", "memory.write_arguments={text: '{text}', key: '{key}'}",
+                "memory.search_tool=search", "memory.search_arguments={query: '{query}', k: '{k}'}",
+                "memory.timeout=60",
+            ]  # fmt: skip
+
+    def steps(self) -> list[str]:
+        log = Path(f"{self.fault}.log")
+        return log.read_text().splitlines() if log.is_file() else []
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.kill()
+            self._server.communicate()
+
+
+@pytest.fixture
+def foreign(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Foreign]:
+    memory = Foreign(request.param, tmp_path)
+    monkeypatch.setenv(CHOSEN, str(memory.fault))
+    yield memory
+    memory.close()
+
+
+def run(memory: Foreign, folder: Path) -> list[dict[str, Any]]:
+    result = run_experiment(compose_plan([*COMMON, *memory.settings, f"run_dir={folder}"]))
+    assert result.complete
+    return found(folder)
+
+
+def found(folder: Path) -> list[dict[str, Any]]:
+    """What was found, without times and ids that a memory chose."""
+    rows = [json.loads(line) for line in (folder / "retrievals.jsonl").read_text().splitlines()]
+    return [
+        {"question": row["question_id"], "turns": [hit["turn_ids"] for hit in row["hits"]], "context": row["context"]}
+        for row in sorted(rows, key=lambda row: str(row["question_id"]))
+    ]
+
+
+FAULTS = [
+    ("add raises", "no such table"),
+    ("search raises", "no such table"),
+    ("search number", "no text|no list|7"),
+    ("search numbers", "no text"),
+    ("search no text", "no text"),
+]
+
+
+@pytest.mark.parametrize("foreign", KINDS, indirect=True)
+def test_a_fault_is_one_message_and_the_same_command_goes_on(foreign: Foreign, tmp_path: Path) -> None:
+    whole = run(foreign, tmp_path / "whole")
+    for place, (fault, said) in enumerate(FAULTS):
+        folder = tmp_path / f"run{place}"
+        foreign.fault.write_text(fault)
+        with pytest.raises(MemsysError, match=said):
+            run(foreign, folder)
+        foreign.fault.unlink()
+        assert not (folder / "scores.jsonl").exists()
+        assert run(foreign, folder) == whole, fault
+
+
+@pytest.mark.parametrize("foreign", KINDS[1:], indirect=True)
+@pytest.mark.parametrize("fault", ["add dies", "search dies"])
+def test_a_server_that_dies_is_one_message_and_the_same_command_goes_on(
+    foreign: Foreign, tmp_path: Path, fault: str
+) -> None:
+    foreign.fault.write_text(fault)
+    with pytest.raises(MemsysError, match=r"has ended|failed 4 times"):
+        run(foreign, tmp_path / "run")
+    foreign.fault.unlink()
+    if foreign.kind == "mcp":  # started again by the run
+        assert len(run(foreign, tmp_path / "run")) == 6
+
+
+@pytest.mark.parametrize("foreign", KINDS[1:], indirect=True)
+def test_a_slow_server_is_one_message(foreign: Foreign, tmp_path: Path) -> None:
+    foreign.settings[-1] = "memory.timeout=8"
+    foreign.fault.write_text("search slow")
+    with pytest.raises(MemsysError, match=r"failed 4 times|did not return within 8 s"):
+        run(foreign, tmp_path / "run")
+
+
+@pytest.mark.parametrize("foreign", KINDS, indirect=True)
+def test_a_killed_run_goes_on_to_the_same_evidence(foreign: Foreign, tmp_path: Path) -> None:
+    whole = run(foreign, tmp_path / "whole")
+    before = len(foreign.steps())
+    command = [
+        sys.executable, "-m", "eval.run", *COMMON, *foreign.settings, f"run_dir={tmp_path / 'killed'}",
+        "schedule.checkpoint_every=3",
+    ]  # fmt: skip
+    log = Path(f"{foreign.fault}.log")
+    assert kill_after(command, log, before + 7)
+    finish(command)
+    assert found(tmp_path / "killed") == whole
+
+
+@pytest.mark.parametrize("foreign", KINDS, indirect=True)
+def test_calls_of_the_lent_models_are_rows_of_the_run_s_ledger(foreign: Foreign, tmp_path: Path) -> None:
+    lending = {
+        "object": ["memory.object=tests.support.foreign_memory:Asking"],
+        "http": ["memory.lend_models=true"],
+        "mcp": [f"memory.environment={{PYTHONPATH: '{ROOT}', OPENAI_BASE_URL: '{{base_url}}'}}"],
+    }[foreign.kind]
+    shared = [each for each in COMMON if not each.startswith(("mode=", "dataset.limit"))]
+    with stub_server() as url:
+        settings = [*shared, *foreign.settings, *lending, *attached(url), "dataset.limit_sessions=1", "use_cache=false"]
+        result = run_experiment(compose_plan([*settings, "dataset.limit_questions=2", f"run_dir={tmp_path / 'run'}"]))
+    assert result.complete
+    calls = [json.loads(line) for line in (tmp_path / "run" / "calls.jsonl").read_text().splitlines()]
+    asked = [(call["phase"], call["item"]) for call in calls if call["role"] == "chat"]
+    writes = [item for phase, item in asked if phase == "write"]
+    assert writes == [f"item-{number}" for number in range(1, len(writes) + 1)] and len(writes) > 5
+    assert sorted(phase for phase, _ in asked if phase != "write") == ["retrieve", "retrieve"]
+    assert all(call["prompt_tokens"] > 0 for call in calls)
