@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from tests.support.stub_process import attached, stub_server
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = [sys.executable, "-m", "tests.support.foreign_memory"]
-KINDS = ["object", "http", pytest.param("mcp", marks=pytest.mark.skipif(not find_spec("mcp"), reason="no mcp"))]
+KINDS = ["object", "http", pytest.param("mcp", marks=pytest.mark.foreign)]
 COMMON = [
     "dataset=locomo_sample", "dataset.limit_questions=6", "mode=retrieval_only", "embedder=hashing", "progress=lines",
     "score=false", "memory.unit=turn", "memory.k=3",
