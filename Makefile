@@ -9,7 +9,7 @@ export TOKENIZERS_PARALLELISM ?= false
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data prompts demo test test-serve test-foreign test-sources parity parity-whole parity-mutations fault-campaign lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data prompts demo test test-serve test-outside test-sources parity parity-whole parity-mutations fault-campaign lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,7 +40,7 @@ demo: models  ## the sample conversation through RAG, A-Mem and CLAG on an embed
 	$(PY) -m eval.run +experiment=quickstart
 
 test: models  ## the whole fast suite
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve and not slurm and not sources and not foreign"
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve and not slurm and not sources and not outside"
 
 fault-campaign: models  ## hundreds of kills, bad replies, damaged files and full disks over every preset (an hour; SECONDS=300 for less, ONLY=kills for one kind)
 	$(PY) -m tests.support.faults --workers $(WORKERS) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only "$(ONLY)")
@@ -119,12 +119,12 @@ slurm: ## install the Debian packages of a private Slurm (needs root, or sudo)
 	@command -v munged slurmctld slurmd sbatch >/dev/null || PATH=$$PATH:/usr/sbin command -v slurmctld >/dev/null || \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends slurm-wlm munge; }
 
-FOREIGN := .venv-packages/foreign
+OUTSIDE := .venv-packages/outside
 PYTHON312 ?= python3.12
-test-foreign: models  ## memories and readers that are not ours, really run: MCP servers (needs npm and a python3.12), LangChain, LlamaIndex, Mem0, Graphiti; MTEB, Every Eval Ever
+test-outside: models  ## memories and readers that are not ours, really run: MCP servers (needs npm and a python3.12), LangChain, LlamaIndex, Mem0, Graphiti; MTEB, Every Eval Ever
 	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py qwen25_coder_05b
-	@$(PY) scripts/make_foreign_env.py $(FOREIGN) --python312 $(PYTHON312)
-	$(FOREIGN)/bin/python -m pytest -m foreign tests/foreign tests/contract/test_foreign_memories.py -p no:xdist
+	@$(PY) scripts/make_outside_env.py $(OUTSIDE) --python312 $(PYTHON312)
+	$(OUTSIDE)/bin/python -m pytest -m outside tests/outside tests/contract/test_outside_memories.py -p no:xdist
 
 test-slurm: models slurm  ## sweeps on a real Slurm of one node, started and stopped by the tests
 	$(PY) -m pytest -m slurm tests/slurm -p no:xdist --durations=0

@@ -103,7 +103,7 @@ def exported_row(row: ScoreRow) -> ScoreRow:
     return replace(row, metrics=metrics)
 
 
-def export_foreign(path: Path, to: str, out: Path, model_id: str | None) -> str:
+def export_to(path: Path, to: str, out: Path, model_id: str | None) -> str:
     """Write a run in the format of another project; returns what was written.
 
     Args:
@@ -175,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _check_names(folders, trec=options.to is not None)
     for path in folders:
         if options.to is not None:
-            _say(export_foreign(path, options.to, options.out or path / options.to, options.model_id))
+            _say(export_to(path, options.to, options.out or path / options.to, options.model_id))
         else:
             _say(str(export_run(path, options.out or SUMMARIES)))
     remark = "" if options.to is not None else tracked_remark(options.out or SUMMARIES)

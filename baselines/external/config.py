@@ -78,7 +78,7 @@ class ObjectConfig(ExternalConfig):
 
     @property
     def lends(self) -> bool:
-        """What makes the memory has a parameter ``base_url``."""
+        """Whether a parameter ``base_url`` asks for it."""
         return asks_for_models(find_object(self.object, self.given), self.arguments)
 
 
@@ -108,7 +108,7 @@ class HttpConfig(ExternalConfig):
 
     @property
     def lends(self) -> bool:
-        """As ``memory.lend_models`` says."""
+        """Whether ``memory.lend_models`` says so."""
         return self.lend_models
 
 
@@ -159,6 +159,6 @@ class McpConfig(ExternalConfig):
 
     @property
     def lends(self) -> bool:
-        """The command or a variable names the address of the run's models."""
+        """Whether the command or a variable names the address."""
         texts = [*self.command, *(self.environment or {}).values()]
         return any(f"{{{name}}}" in text for name in LENT for text in texts)

@@ -1,4 +1,4 @@
-"""What a user gave as a memory: an object, a class or function that makes one, or a function that searches."""
+"""Memories as users give them: an object, a class or function that makes one, or a function that searches."""
 
 import inspect
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""A run's backbone and embedder, lent to a foreign program: each of its calls is a part of the run's own step."""
+"""A run's backbone and embedder, lent to another program: each of its calls is a part of the run's own step."""
 
 import asyncio
 import hashlib

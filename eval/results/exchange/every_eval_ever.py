@@ -115,7 +115,7 @@ def _metrics(run: StoredRun, protocol: Protocol) -> list[tuple[Metric | None, st
 
 
 def _result(run: StoredRun, metric: Metric | None, name: str, protocol: Protocol) -> dict[str, Any] | None:
-    """Return one mean with its interval; ``None`` where no question has the score, or it is no share."""
+    """Return one mean with its interval; ``None`` where no question has the score, or it is not a share."""
     found = estimate(run, name, protocol)
     if found is None or not found.share:
         return None

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import memsys
-from tests.foreign import objects
+from tests.outside import objects
 
 SETTINGS = ["dataset.limit_sessions=1", "embedder=minilm", "progress=lines", "use_cache=false"]
 
-pytestmark = pytest.mark.foreign
+pytestmark = pytest.mark.outside
 
 
 @pytest.fixture(autouse=True)

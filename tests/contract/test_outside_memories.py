@@ -14,19 +14,19 @@ from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
 from memsys.errors import MemsysError
 from tests.end_to_end.test_resume import finish, kill_after
-from tests.support.foreign_memory import CHOSEN
+from tests.support.outside_memory import CHOSEN
 from tests.support.stub_process import attached, stub_server
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = [sys.executable, "-m", "tests.support.foreign_memory"]
-KINDS = ["object", "http", pytest.param("mcp", marks=pytest.mark.foreign)]
+PROGRAM = [sys.executable, "-m", "tests.support.outside_memory"]
+KINDS = ["object", "http", pytest.param("mcp", marks=pytest.mark.outside)]
 COMMON = [
     "dataset=locomo_sample", "dataset.limit_questions=6", "mode=retrieval_only", "embedder=hashing", "progress=lines",
     "score=false", "memory.unit=turn", "memory.k=3",
 ]  # fmt: skip
 
 
-class Foreign:
+class Outside:
     """A memory of one kind, with its settings and the file that chooses its fault."""
 
     def __init__(self, kind: str, folder: Path) -> None:
@@ -36,7 +36,7 @@ class Foreign:
 
     def start(self) -> None:
         if self.kind == "object":
-            self.settings = ["memory=object", "memory.object=tests.support.foreign_memory:Words"]
+            self.settings = ["memory=object", "memory.object=tests.support.outside_memory:Words"]
         elif self.kind == "http":
             self.close()
             environment = {**os.environ, CHOSEN: str(self.fault)}
@@ -65,14 +65,14 @@ class Foreign:
 
 
 @pytest.fixture
-def foreign(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Foreign]:
-    memory = Foreign(request.param, tmp_path)
+def outside(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside]:
+    memory = Outside(request.param, tmp_path)
     monkeypatch.setenv(CHOSEN, str(memory.fault))
     yield memory
     memory.close()
 
 
-def run(memory: Foreign, folder: Path) -> list[dict[str, Any]]:
+def run(memory: Outside, folder: Path) -> list[dict[str, Any]]:
     result = run_experiment(compose_plan([*COMMON, *memory.settings, f"run_dir={folder}"]))
     assert result.complete
     return found(folder)
@@ -88,72 +88,72 @@ def found(folder: Path) -> list[dict[str, Any]]:
 
 
 FAULTS = [
-    ("add raises", "no such table"),
-    ("search raises", "no such table"),
+    ("add raises", "no such table|Error executing tool add"),
+    ("search raises", "no such table|Error executing tool search"),
     ("search number", "no text|no list|7"),
     ("search numbers", "no text"),
     ("search no text", "no text"),
 ]
 
 
-@pytest.mark.parametrize("foreign", KINDS, indirect=True)
-def test_a_fault_is_one_message_and_the_same_command_goes_on(foreign: Foreign, tmp_path: Path) -> None:
-    whole = run(foreign, tmp_path / "whole")
+@pytest.mark.parametrize("outside", KINDS, indirect=True)
+def test_a_fault_is_one_message_and_the_same_command_goes_on(outside: Outside, tmp_path: Path) -> None:
+    whole = run(outside, tmp_path / "whole")
     for place, (fault, said) in enumerate(FAULTS):
         folder = tmp_path / f"run{place}"
-        foreign.fault.write_text(fault)
+        outside.fault.write_text(fault)
         with pytest.raises(MemsysError, match=said):
-            run(foreign, folder)
-        foreign.fault.unlink()
+            run(outside, folder)
+        outside.fault.unlink()
         assert not (folder / "scores.jsonl").exists()
-        assert run(foreign, folder) == whole, fault
+        assert run(outside, folder) == whole, fault
 
 
-@pytest.mark.parametrize("foreign", KINDS[1:], indirect=True)
+@pytest.mark.parametrize("outside", KINDS[1:], indirect=True)
 @pytest.mark.parametrize("fault", ["add dies", "search dies"])
 def test_a_server_that_dies_is_one_message_and_the_same_command_goes_on(
-    foreign: Foreign, tmp_path: Path, fault: str
+    outside: Outside, tmp_path: Path, fault: str
 ) -> None:
-    foreign.fault.write_text(fault)
+    outside.fault.write_text(fault)
     with pytest.raises(MemsysError, match=r"has ended|failed 4 times"):
-        run(foreign, tmp_path / "run")
-    foreign.fault.unlink()
-    if foreign.kind == "mcp":  # started again by the run
-        assert len(run(foreign, tmp_path / "run")) == 6
+        run(outside, tmp_path / "run")
+    outside.fault.unlink()
+    if outside.kind == "mcp":  # started again by the run
+        assert len(run(outside, tmp_path / "run")) == 6
 
 
-@pytest.mark.parametrize("foreign", KINDS[1:], indirect=True)
-def test_a_slow_server_is_one_message(foreign: Foreign, tmp_path: Path) -> None:
-    foreign.settings[-1] = "memory.timeout=8"
-    foreign.fault.write_text("search slow")
+@pytest.mark.parametrize("outside", KINDS[1:], indirect=True)
+def test_a_slow_server_is_one_message(outside: Outside, tmp_path: Path) -> None:
+    outside.settings[-1] = "memory.timeout=8"
+    outside.fault.write_text("search slow")
     with pytest.raises(MemsysError, match=r"failed 4 times|did not return within 8 s"):
-        run(foreign, tmp_path / "run")
+        run(outside, tmp_path / "run")
 
 
-@pytest.mark.parametrize("foreign", KINDS, indirect=True)
-def test_a_killed_run_goes_on_to_the_same_evidence(foreign: Foreign, tmp_path: Path) -> None:
-    whole = run(foreign, tmp_path / "whole")
-    before = len(foreign.steps())
+@pytest.mark.parametrize("outside", KINDS, indirect=True)
+def test_a_killed_run_goes_on_to_the_same_evidence(outside: Outside, tmp_path: Path) -> None:
+    whole = run(outside, tmp_path / "whole")
+    before = len(outside.steps())
     command = [
-        sys.executable, "-m", "eval.run", *COMMON, *foreign.settings, f"run_dir={tmp_path / 'killed'}",
+        sys.executable, "-m", "eval.run", *COMMON, *outside.settings, f"run_dir={tmp_path / 'killed'}",
         "schedule.checkpoint_every=3",
     ]  # fmt: skip
-    log = Path(f"{foreign.fault}.log")
+    log = Path(f"{outside.fault}.log")
     assert kill_after(command, log, before + 7)
     finish(command)
     assert found(tmp_path / "killed") == whole
 
 
-@pytest.mark.parametrize("foreign", KINDS, indirect=True)
-def test_calls_of_the_lent_models_are_rows_of_the_run_s_ledger(foreign: Foreign, tmp_path: Path) -> None:
+@pytest.mark.parametrize("outside", KINDS, indirect=True)
+def test_calls_of_the_lent_models_are_rows_of_the_run_s_ledger(outside: Outside, tmp_path: Path) -> None:
     lending = {
-        "object": ["memory.object=tests.support.foreign_memory:Asking"],
+        "object": ["memory.object=tests.support.outside_memory:Asking"],
         "http": ["memory.lend_models=true"],
         "mcp": [f"memory.environment={{PYTHONPATH: '{ROOT}', OPENAI_BASE_URL: '{{base_url}}'}}"],
-    }[foreign.kind]
+    }[outside.kind]
     shared = [each for each in COMMON if not each.startswith(("mode=", "dataset.limit"))]
-    with stub_server() as url:
-        settings = [*shared, *foreign.settings, *lending, *attached(url), "dataset.limit_sessions=1", "use_cache=false"]
+    with stub_server(delay=0) as url:
+        settings = [*shared, *outside.settings, *lending, *attached(url), "dataset.limit_sessions=1", "use_cache=false"]
         result = run_experiment(compose_plan([*settings, "dataset.limit_questions=2", f"run_dir={tmp_path / 'run'}"]))
     assert result.complete
     calls = [json.loads(line) for line in (tmp_path / "run" / "calls.jsonl").read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""Real MCP servers as memories: `make test-foreign` installs them from their package registries."""
+"""Real MCP servers as memories: `make test-outside` installs them from their package registries."""
 
 import json
 import shutil
@@ -11,14 +11,14 @@ from eval.running.experiment import run_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / ".venv-packages"
-MEMORY = PACKAGES / "foreign-npm" / "node_modules" / ".bin" / "mcp-server-memory"
-BASIC = PACKAGES / "foreign-312" / "bin" / "basic-memory"
+MEMORY = PACKAGES / "outside-npm" / "node_modules" / ".bin" / "mcp-server-memory"
+BASIC = PACKAGES / "outside-312" / "bin" / "basic-memory"
 COMMON = [
     "memory=mcp", "memory.unit=turn", "dataset=locomo_sample", "dataset.limit_questions=6", "mode=retrieval_only",
     "embedder=hashing", "progress=lines",
 ]  # fmt: skip
 
-pytestmark = pytest.mark.foreign
+pytestmark = pytest.mark.outside
 
 
 def run(tmp_path: Path, *settings: str) -> dict[str, dict[str, float]]:
@@ -68,4 +68,4 @@ def test_a_small_model_is_offered_the_tools(tmp_path: Path) -> None:
 
 
 def test_the_programs_are_there() -> None:
-    assert shutil.which(str(MEMORY)) and shutil.which(str(BASIC)), "make test-foreign installs them"
+    assert shutil.which(str(MEMORY)) and shutil.which(str(BASIC)), "make test-outside installs them"

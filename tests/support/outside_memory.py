@@ -14,7 +14,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 #: Environment variable with the path of the file.
-CHOSEN = "FOREIGN_MEMORY_FAULT"
+CHOSEN = "OUTSIDE_MEMORY_FAULT"
 SLOW_SECONDS = 12.0
 
 

@@ -1,9 +1,9 @@
-"""Make what `make test-foreign` needs: two environments and the npm packages of MCP servers.
+"""Make what `make test-outside` needs: two environments and the npm packages of MCP servers.
 
-Usage: scripts/make_foreign_env.py FOLDER [--python312 PYTHON]
+Usage: scripts/make_outside_env.py FOLDER [--python312 PYTHON]
 
-FOLDER sees the packages of the environment that runs this, below those of tests/foreign/requirements.txt. FOLDER-312
-is an environment of its own for tests/foreign/requirements-312.txt, FOLDER-npm for tests/foreign/package.json. A second
+FOLDER sees the packages of the environment that runs this, below those of tests/outside/requirements.txt. FOLDER-312
+is an environment of its own for tests/outside/requirements-312.txt, FOLDER-npm for tests/outside/package.json. A second
 run is a no-op unless these files changed.
 """
 
@@ -14,7 +14,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parents[1] / "tests" / "foreign"
+HERE = Path(__file__).resolve().parents[1] / "tests" / "outside"
 _PIP = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--requirement"]
 
 

@@ -13,9 +13,9 @@ from eval.running.experiment import run_experiment
 from eval.runs.load import load_retrievals
 
 ROOT = Path(__file__).resolve().parents[2]
-VALIDATOR = ROOT / ".venv-packages" / "foreign-312" / "bin" / "every_eval_ever"
+VALIDATOR = ROOT / ".venv-packages" / "outside-312" / "bin" / "every_eval_ever"
 
-pytestmark = pytest.mark.foreign
+pytestmark = pytest.mark.outside
 
 
 @pytest.fixture(scope="module")
