@@ -212,7 +212,7 @@ def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
     """Read the command line into preset, overrides and whether JSON is wanted."""
     parser = argparse.ArgumentParser(prog=program("inspect_data"), description=described(__doc__))
     parser.formatter_class = Paragraphs
-    parser.add_argument("settings", nargs="+", metavar="dataset=NAME [key=value]", help=", ".join(presets()))
+    parser.add_argument("settings", nargs="+", metavar="KEY=VALUE", help="dataset=NAME, one of " + ", ".join(presets()))
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     read = parser.parse_args(arguments)
     keys = [setting.partition("=")[0] for setting in read.settings if "=" in setting]
