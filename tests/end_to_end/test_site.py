@@ -105,6 +105,21 @@ def test_tiers_and_the_way_from_a_comparison_to_a_system_and_back(page: Page, bu
     assert page.problems == []
 
 
+def test_the_chart_has_every_cost_that_is_known(page: Page, built: Path) -> None:
+    page.size(1280)
+    go(page, built / "index.html")
+    label = "document.querySelector('svg.chart')?.getAttribute('aria-label')"
+    if page.run("document.getElementById('filter-axis') === null"):
+        assert page.run(label) in (None, "F1 (A-Mem, mem0) against tokens per question")
+        return
+    names = page.run("[...document.getElementById('filter-axis').options].map((one) => one.value)")
+    for name in names:
+        page.run(f"""(() => {{ const box = document.getElementById('filter-axis'); box.value = {name!r};
+            box.dispatchEvent(new Event('change')); }})()""")
+        page.wait(f"location.hash.includes('axis={name}') && document.querySelector('svg.chart') !== null")
+    assert page.problems == []
+
+
 def test_a_question_has_an_address_and_its_texts_only_where_a_pack_may_show_them(page: Page, built: Path) -> None:
     sets = {path.name: path for path in (built / "questions").iterdir()}
     sample = next(path for name, path in sets.items() if "sample" in name)

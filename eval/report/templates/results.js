@@ -152,10 +152,22 @@ function liveRuns() {
 
 const scoreChip = (value, name = "") => chip(`${name}${name ? " " : ""}${value.toFixed(2)}`, value >= 0.995 ? "good" : value <= 0.005 ? "bad" : "");
 
-/** Score over tokens per question; systems are filled, references hollow. */
+/** Costs that a chart can have as its axis: name in the data, what it is, and the factor of its unit. */
+const AXES = [
+  ["tokens", "tokens per question", 1],
+  ["write", "tokens per turn written", 1],
+  ["context", "tokens of memories shown per question", 1],
+  ["dollars", "list price of 1,000 questions in dollars", 1000],
+];
+
+/** Score over a cost; systems are filled, references hollow. */
 function costChart(board, rows, metric) {
-  const points = rows.filter((row) => row.costs.tokens > 0).map((row) => ({ ...row, cost: row.costs.tokens }));
-  if (unique(points.map((point) => point.cost)).length < 2) return null;
+  const along = ([name, , factor]) => rows.filter((row) => row.costs[name] > 0).map((row) => ({ ...row, cost: factor * row.costs[name] }));
+  const axes = AXES.filter((one) => unique(along(one).map((point) => point.cost)).length > 1);
+  if (!axes.length) return null;
+  const axis = setting("axis", "Cost", axes.map(([name, text]) => option(name, text)));
+  const chosen = axes.find(([name]) => name === valueOf(axis));
+  const [points, meaning] = [along(chosen), chosen[1]];
   const [width, height, left, bottom] = [Math.max(320, Math.min(760, window.innerWidth - 48)), 300, 40, 40];
   const ends = points.map((point) => Math.log10(point.cost));
   const [low, high] = [Math.min(...ends) - 0.1, Math.max(...ends) + 0.25];
@@ -166,14 +178,14 @@ function costChart(board, rows, metric) {
     svg("line", { x1: left, x2: width - 10, y1: y(share * most), y2: y(share * most), class: "axis" }),
     svg("text", { x: left - 8, y: y(share * most) + 4, "text-anchor": "end", class: "faint" }, String(+(share * most).toFixed(1))),
   ]);
-  const ticks = [1, 2, 5].flatMap((step) => [0, 1, 2, 3, 4, 5, 6].map((power) => step * 10 ** power)).filter((tick) => Math.log10(tick) >= low && Math.log10(tick) <= high);
+  const ticks = [1, 2, 5].flatMap((step) => [-4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6].map((power) => step * 10 ** power)).filter((tick) => Math.log10(tick) >= low && Math.log10(tick) <= high);
   const taken = points.map((point) => [x(point.cost) - 6, y(point.figures[0]) - 6, 12, 12]);
   const marks = points.map((point) =>
     svg(
       "g",
       { class: point.band ? "s1" : "s0" },
       point.figures[1] === undefined ? null : svg("line", { x1: x(point.cost), x2: x(point.cost), y1: y(point.figures[1]), y2: y(point.figures[2]), class: "stroke" }),
-      svg("circle", { cx: x(point.cost), cy: y(point.figures[0]), r: 4.5, class: point.band ? "hollow" : "mark" }, svg("title", {}, `${point.name}: ${fixed(point.figures[0])}, ${amount(point.cost, 0)} tokens`)),
+      svg("circle", { cx: x(point.cost), cy: y(point.figures[0]), r: 4.5, class: point.band ? "hollow" : "mark" }, svg("title", {}, `${point.name}: ${fixed(point.figures[0])}, ${point.cost.toLocaleString("en")} ${meaning}`)),
       placed(point.name, x(point.cost), y(point.figures[0]), width, taken),
     ),
   );
@@ -181,12 +193,13 @@ function costChart(board, rows, metric) {
     "figure",
     {},
     el("h3", {}, "Score and cost"),
+    axes.length > 1 ? filters(menu(axis)) : null,
     svg(
       "svg",
-      { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${heading(metric)} against tokens per question`, style: { "max-width": `${width}px` } },
+      { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${heading(metric)} against ${meaning}`, style: { "max-width": `${width}px` } },
       grid,
-      ticks.map((tick) => svg("text", { x: x(tick), y: height - bottom + 16, "text-anchor": "middle", class: "faint" }, tick.toLocaleString("en"))),
-      svg("text", { x: width / 2, y: height - 6, "text-anchor": "middle", class: "faint" }, `tokens per question (log) · up: ${heading(metric)}, percent`),
+      ticks.map((tick) => svg("text", { x: x(tick), y: height - bottom + 16, "text-anchor": "middle", class: "faint" }, tick.toLocaleString("en", { maximumFractionDigits: 4 }))),
+      svg("text", { x: width / 2, y: height - 6, "text-anchor": "middle", class: "faint" }, `${meaning} (log) · up: ${heading(metric)}, percent`),
       marks,
     ),
   );
