@@ -212,10 +212,7 @@ async def _of_conversation(given: Any, config: ObjectConfig, user: str, lent: Ma
         own = {**lent, **(config.arguments or {})}
         offered = [*(((name,), value) for name, value in own.items()), (USERS, user)]
         made = filled(given, 0, offered)
-        try:
-            return await _finished(given(**made))
-        except Exception as error:
-            raise _raised(given, error) from error
+        return await _guarded(given, _made(given, made))
     methods = add_method(given), search_method(given, config.k)
     if all({*USERS, "group_ids", "filters"} & set(parameters_of(each)) for each in methods):
         return given
@@ -251,8 +248,9 @@ def _document(parameter: str, item: Item, metadata: Mapping[str, Any]) -> Any:
     return [made] if parameter == "nodes" else made
 
 
-async def _finished(given: Any) -> Any:
-    return await given if inspect.isawaitable(given) else given
+async def _made(given: Callable[..., Any], named: Mapping[str, Any]) -> Any:
+    made = given(**named)
+    return await made if inspect.isawaitable(made) else made
 
 
 async def _guarded(function: Callable[..., Any], call: Awaitable[Any]) -> Any:

@@ -93,9 +93,11 @@ def test_nobody_catches_everything() -> None:
     ]
     # The run record may see everything pass: it notes "interrupted" and raises again. So may the side of the worker's
     # process: what a package raises goes to memsys as the reply. What plug-ins raise at their import is a message. The
-    # proxy answers a fault of its own too, as the program would wait for a connection that is gone.
+    # proxy answers a fault of its own too, as the program would wait for a connection that is gone. What a user's
+    # object raises is a message that names the method.
     places = [line.partition(":")[0] for line in found]
     assert sorted(places) == [
+        "baselines/external/objects.py",
         "eval/commands/plugins.py",
         "eval/running/experiment.py",
         "memsys/proxy/server.py",
