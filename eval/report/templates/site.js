@@ -88,8 +88,8 @@ function questionScores(group, question, metric) {
   const held = unique(rows.flatMap((row) => Object.keys(row.scores)));
   const columns = [
     { id: "system", title: "system", value: (row) => row.name, show: (row) => el("a", { href: runAddress(row.number) }, row.name) },
-    ...[metric, ...held.filter((name) => name !== metric)].map((name) => ({ id: name, title: heading(name), number: true, value: (row) => row.scores[name] ?? null, show: (row) => (row.scores[name] === undefined ? "" : name === metric ? scoreChip(row.scores[name]) : fixed(row.scores[name], 2)) })),
     ...(rows.some((row) => row.answer !== null) ? [{ id: "answer", title: "answer", value: (row) => row.answer ?? "", show: (row) => said(row.answer ?? "") }] : []),
+    ...[metric, ...held.filter((name) => name !== metric)].map((name) => ({ id: name, title: heading(name), number: true, value: (row) => row.scores[name] ?? null, show: (row) => (row.scores[name] === undefined ? "" : name === metric ? scoreChip(row.scores[name]) : fixed(row.scores[name], 2)) })),
   ];
   return [
     el("h3", { class: "said question" }, question.question || question.id),
