@@ -208,7 +208,7 @@ def test_linked_notes_follow_their_hit_and_are_no_hits() -> None:
         return linking if key == "D1:1" else evolution(should_evolve=False)
 
     with_links = memory(replying(evolve=evolve), retrieve_k=1)
-    without = memory(replying(evolve=evolve), "amem_no_links", retrieve_k=1)
+    without = memory(replying(evolve=evolve), context={**composed("amem")["context"], "max_links": 0}, retrieve_k=1)
     for system in (with_links, without):
         write(system, [unit(0, "sea boat"), unit(1, "cake oven")])
     shown, bare = asyncio.run(with_links.retrieve("cake oven")), asyncio.run(without.retrieve("cake oven"))
@@ -226,7 +226,7 @@ def test_hits_that_had_no_room_are_not_shown() -> None:
 
 def test_without_evolution_nothing_is_asked_or_linked() -> None:
     model = replying()
-    system = memory(model, "amem_no_evolution")
+    system = memory(model, evolution=False)
     write(system, [unit(number) for number in range(3)])
     assert model.count("evolve") == 0 and model.count("analyse") == 3
 

@@ -36,11 +36,8 @@ from tests.support.shown import check_shown
 #: What each preset changes against ``mem0``.
 PRESETS: dict[str, dict[str, Any]] = {
     "mem0_add_only": {"decisions": "none"},
-    "mem0_both_speakers": {"extract_prompt": "both"},
     "mem0_code": {"prompt_date": "2026-05-01", "extract_prompt": "both", "batch_size": 2},
     "mem0_in_sage": {"prompt_date": "2026-05-01", "extract_prompt": "user_today"},
-    "mem0_instructed": {"extract_prompt": "instructed"},
-    "mem0_keep_dates": {"update_timestamp": "keep_old"},
     "mem0_pairs": {"batch_size": 2},
 }
 

@@ -224,7 +224,7 @@ def test_a_memory_without_any_keyword_still_answers() -> None:
     assert system.statistics()["topics"] == 0
     found = retrieve(system)
     assert (len(found.hits), found.trace["rounds"][0]["filled"]) == (2, 2)
-    bare = told("hello", "hello there", model=model, config=preset("memfly_no_fill"))
+    bare = told("hello", "hello there", model=model, config=preset(retrieval={"dense_fill": False}))
     assert retrieve(bare).hits == ()
 
 

@@ -51,10 +51,6 @@ FAMILY = [name for name in PRESETS if name.startswith("memfly")]
 CHANGES: dict[str, dict[str, dict[str, Any]]] = {
     "memfly": {},
     **{f"memfly_no_{field.name}": {"ablate": {field.name: True}} for field in fields(type(ABLATE))},
-    "memfly_no_fill": {"retrieval": {"dense_fill": False}},
-    "memfly_printed_prompt": {
-        "update": {"related_can_merge": True, "thresholds_in_prompt": True, "annotate_links": True}
-    },
 }
 
 

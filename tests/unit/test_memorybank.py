@@ -420,7 +420,7 @@ def test_snapshots_and_look_ahead_do_not_move_a_result(preset: str) -> None:
 def test_items_of_a_pool_are_pieces_and_nobody_is_described() -> None:
     (sample, *_) = read_config("hotpotqa20_sample", {}).load().samples
     model = replying()
-    system = ingested(model, "memorybank_items", sample.conversation)
+    system = ingested(model, "memorybank_items_small", sample.conversation)
     assert len(pieces(system)) == len(sample.conversation.turns)
     assert model.count("day_personality") == model.count("overall_personality") == 0
     (day,) = days_of(system)
@@ -490,7 +490,7 @@ def test_calls_by_hand() -> None:
         ("consolidate", "overall_history"): 2,
         ("consolidate", "overall_personality"): 2,
     }
-    assert planned("memorybank_items", DataShape([300], [300], {6: 3})) == {
+    assert planned("memorybank_items_small", DataShape([300], [300], {6: 3})) == {
         ("prepare", "day_summary"): 6, ("consolidate", "overall_history"): 1,
     }  # fmt: skip
 
@@ -504,6 +504,6 @@ def test_locomo_takes_564_calls(locomo_file: Path) -> None:
 def test_every_preset_of_memorybank_is_covered_by_the_contract() -> None:
     names = {name for name in preset_names(MEMORY) if name.startswith("memorybank")}
     assert names == {
-        "memorybank", "memorybank_code", "memorybank_forget", "memorybank_forget_scaled", "memorybank_items",
+        "memorybank", "memorybank_code", "memorybank_forget", "memorybank_forget_scaled",
         "memorybank_items_small", "memorybank_small",
     }  # fmt: skip

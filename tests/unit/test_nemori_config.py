@@ -16,14 +16,6 @@ from tests.support.nemori import preset
 
 OURS = [name for name in PRESETS if name.startswith("nemori")]
 
-#: What each ablation changes against ``nemori``.
-ABLATIONS: dict[str, dict[str, dict[str, Any]]] = {
-    "nemori_direct": {"facts": {"mode": "direct"}},
-    "nemori_no_facts": {"facts": {"mode": "none"}},
-    "nemori_no_episodes": {"search": {"episodes": 0}},
-    "nemori_hybrid": {"search": {"method": "hybrid"}},
-}
-
 
 @pytest.mark.parametrize("name", OURS)
 def test_every_group_spells_out_every_setting(name: str) -> None:
@@ -31,11 +23,6 @@ def test_every_group_spells_out_every_setting(name: str) -> None:
     assert set(settings) - {"_target_"} == {field.name for field in fields(NemoriConfig)}
     for group, kind in GROUPS.items():
         assert set(settings[group]) == {field.name for field in fields(kind)}
-
-
-@pytest.mark.parametrize("name", sorted(ABLATIONS))
-def test_an_ablation_changes_what_its_name_says(name: str) -> None:
-    assert preset(name) == replace(preset("nemori", **ABLATIONS[name]), name=name)
 
 
 @pytest.mark.parametrize("name", ["nemori", "nemori_code", "nemori_batch", "nemori_current"])

@@ -80,8 +80,8 @@ def test_hits_that_had_no_room_are_not_shown(first: bool) -> None:
 
 
 def test_a_store_that_is_not_wanted_is_not_shown() -> None:
-    assert "Episodic memories:\n(none)" in ask(stored("nemori_no_episodes")).context
-    found = ask(stored("nemori_no_facts"))
+    assert "Episodic memories:\n(none)" in ask(stored(search={"episodes": 0})).context
+    found = ask(stored(facts={"mode": "none"}))
     assert found.trace["facts"] == [] and {hit.memory_id[0] for hit in found.hits} == {"e"}
 
 
@@ -94,7 +94,7 @@ def test_words_find_only_what_holds_one_of_the_question() -> None:
 
 def test_hybrid_search_adds_reciprocal_ranks_of_both_lists() -> None:
     """By words the oven is the only fact; by vector it is the first too: 1/61 + 1/61. The others have one list."""
-    found = ask(stored("nemori_hybrid", search={"facts": 2}), "cake oven")
+    found = ask(stored(search={"method": "hybrid", "facts": 2}), "cake oven")
     scores = {hit.memory_id: hit.score for hit in found.hits if hit.memory_id.startswith("s")}
     assert next(iter(scores)) == "s2" and scores["s2"] == pytest.approx(2 / 61)
     assert len(scores) == 2 and list(scores.values())[1] < 2 / 61
@@ -111,7 +111,7 @@ def test_a_merged_episode_is_found_by_none_of_the_methods() -> None:
 
 
 def test_a_restored_memory_finds_words_as_the_first_did() -> None:
-    config = preset("nemori_hybrid")
+    config = preset("nemori", search={"method": "hybrid"})
     system, other = ingest(memory(config), talk(*TALK)), memory(config)
     other.load_state(system.state())
     for question in ("sea boat", "cake", "nothing of it"):

@@ -205,10 +205,10 @@ def test_a_time_that_the_merge_invents_is_not_believed_where_the_preset_doubts_i
 
 
 def test_facts_are_read_directly_or_not_at_all_where_the_preset_says_so() -> None:
-    assert calls_of(ingest(memory(preset("nemori_direct")), talk(*TALK))) == {
+    assert calls_of(ingest(memory(preset("nemori", facts={"mode": "direct"})), talk(*TALK))) == {
         "boundary": 7, "episode": 4, "extract": 4,
     }  # fmt: skip
-    none = ingest(memory(preset("nemori_no_facts")), talk(*TALK))
+    none = ingest(memory(preset("nemori", facts={"mode": "none"})), talk(*TALK))
     assert calls_of(none) == {"boundary": 7, "episode": 4} and none.statistics()["facts"] == 0
     both = merged(facts={"mode": "direct"})
     assert facts_of(both)["e2"] == ["Ann: cake oven", "Ben: cake sugar then Ann: cake flour"], "of the merged story"

@@ -179,7 +179,7 @@ def test_the_command_ends_with_2_and_no_word_of_hydras(tmp_path: Path, arguments
     ("arguments", "cells"),
     [
         (["-m", "memory=amem_small,clag_small", "memory.context.max_tokens=512"], {("memory.context.max_tokens=512",)}),
-        (["+experiment=locomo_qwen05b_part", "memory=amem_small,clag_small", "memory.context.max_links="],
+        (["+experiment=locomo_qwen05b_latency", "memory=amem_small,clag_small", "memory.context.max_links="],
          {("memory.context.max_links=",)}),
         (["-m", "memory=rag,bm25_turn", "memory.k=3", "runs_dir=there"], {("memory.k=3", "runs_dir=there")}),
     ],
@@ -203,7 +203,7 @@ def test_what_stands_above_the_cells_too_is_not_made_a_sweep_of_one_value() -> N
 
 def test_a_setting_that_the_first_memory_of_an_experiments_own_sweep_lacks_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"there is no memory\.context"):
-        check_command_line(["+experiment=locomo_qwen05b_part", "memory.context.max_tokens=5"])
+        check_command_line(["+experiment=locomo_qwen05b_latency", "memory.context.max_tokens=5"])
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_run_stands_once_below_the_printed_rows_of_its_method(tmp_path: Path) 
     cost = measured_cost(run)
     assert cost is not None
     assert (cost.turns, cost.calls, cost.write_tokens, cost.read_tokens) == (40, 20, 1200, 3100)
-    others = [run_of(tmp_path, name) for name in ("amem_no_evolution", "sage", "mem0_graph")]
+    others = [run_of(tmp_path, name) for name in ("amem_quickstart", "sage", "mem0_graph")]
     page = cost_page(load_costs(), [run, *others])
     printed, ours = lines(page, "A-MEM"), lines(page, "amem_small")
     assert len(printed) == 2
@@ -78,7 +78,7 @@ def test_a_run_stands_once_below_the_printed_rows_of_its_method(tmp_path: Path) 
     assert (printed[0]["calls"], printed[0]["per turn"], printed[0]["hours"]) == ("11,754", "2.00", "18.6")
     assert (ours[0]["calls"], ours[0]["per turn"], ours[0]["write"], ours[0]["read"]) == ("20", "0.50", "30", "155")
     assert "2,941" not in page  # the rate of a small form times the printed work's turns
-    assert not lines(page, "amem_no_evolution") + lines(page, "mem0_graph")  # other methods
+    assert not lines(page, "amem_quickstart") + lines(page, "mem0_graph")  # other methods
 
 
 def test_a_line_of_ours_says_in_what_it_differs(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_amem_by_hand() -> None:
         ("retrieve", "keywords"): 10,
     }
     assert counts("amem", SMALL, evolve_alone=False)["write", "evolve"] == 148
-    assert ("write", "evolve") not in counts("amem_no_evolution", SMALL)
+    assert ("write", "evolve") not in counts("amem", SMALL, evolution=False)
     assert ("retrieve", "keywords") not in counts("amem", SMALL, search_query="question")
 
 
@@ -91,7 +91,7 @@ def test_mem0_and_sage_share_their_extractions() -> None:
         return next(each.shared for each in calls if each.role == "extract")
 
     assert shared("mem0") == shared("sage") == shared("mem0_graph") != shared("mem0_in_sage") == shared("sage_code")
-    assert shared("mem0_both_speakers") != shared("mem0") and shared("mem0_paper") == ""
+    assert shared("mem0_pairs") != shared("mem0") and shared("mem0_paper") == ""
 
 
 def test_nemori_by_hand() -> None:
@@ -111,8 +111,8 @@ def test_nemori_by_hand() -> None:
     }
     current = counts("nemori_current", SMALL)
     assert current["prepare", "segment"] == 3 and current["write", "decide_merge"] == 150 / 8
-    assert ("write", "extract") in counts("nemori_direct", SMALL)
-    assert counts("nemori_no_facts", SMALL) == cut
+    assert ("write", "extract") in counts("nemori", SMALL, facts={"mode": "direct"})
+    assert counts("nemori", SMALL, facts={"mode": "none"}) == cut
 
 
 @pytest.mark.parametrize("preset", ["nemori_small", "xmemory_small"])
