@@ -7,8 +7,8 @@ from typing import Literal, get_args
 from eval.audit.config import AuditConfig
 from eval.audit.scores import AnsweredQuestion, ScoredRun
 from eval.metrics.locomo import CATEGORY_5
-from eval.scoring.clusters import cluster_interval
-from eval.scoring.inference import Interval, MeanRule, MetricScores, point
+from eval.scoring.estimates import mean_of_scores
+from eval.scoring.inference import Interval, MeanRule, MetricScores
 from eval.scoring.labels import LabelView, doubtful_adversarial
 
 #: ``question``: categories 1 to 4, every question alike (Mem0, xMemory); ``category``: mean of their four means (SAGE);
@@ -117,10 +117,7 @@ def estimate(
     answers: Sequence[AnsweredQuestion] = run.answers
     if category is not None:
         answers = [answer for answer in answers if answer.category == category]
-    found, mean = scores(answers, reading)
-    if not len(found.values):
+    found = mean_of_scores(*scores(answers, reading), unit=100)
+    if found is None:
         return None
-    interval = cluster_interval(found, mean) if with_interval else None
-    if interval is not None:
-        interval = Interval(100 * interval.low, 100 * interval.high, interval.level, interval.by, interval.units)
-    return ReadingEstimate(100 * point(found, mean), interval, len(found.values))
+    return ReadingEstimate(found.value, found.interval if with_interval else None, found.questions)

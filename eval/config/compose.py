@@ -74,14 +74,12 @@ def find_settings(group: str, name: str, conf: Path = CONF) -> dict[str, Any] | 
 
 @lru_cache(maxsize=1024)
 def _composed_choice(group: str, name: str, conf: Path, plugins: str) -> dict[str, Any] | None:
-    from hydra._internal.config_repository import CachingConfigRepository
     from hydra._internal.defaults_list import create_defaults_list
     from omegaconf import OmegaConf
 
-    loader, path = _choice_loader(conf, plugins), f"{group}/{name}"
+    (loader, files), path = _choice_loader(conf, plugins), f"{group}/{name}"
     if not loader.repository.config_exists(path):
         return None
-    files = CachingConfigRepository(loader.repository)
     with _readable_files(loader):
         defaults = create_defaults_list(files, path, [], prepend_hydra=False, skip_missing=False).defaults
         composed: Any = OmegaConf.to_container(loader._compose_config_from_defaults_list(defaults, files))
@@ -90,8 +88,12 @@ def _composed_choice(group: str, name: str, conf: Path, plugins: str) -> dict[st
 
 
 @lru_cache(maxsize=16)
-def _choice_loader(conf: Path, _plugins: str) -> Any:
-    return config_loader(conf=conf)
+def _choice_loader(conf: Path, _plugins: str) -> tuple[Any, Any]:
+    """Return the loader of a folder's choices, and its files, each of which is read once."""
+    from hydra._internal.config_repository import CachingConfigRepository
+
+    loader = config_loader(conf=conf)
+    return loader, CachingConfigRepository(loader.repository)
 
 
 def hydra_options() -> Mapping[str, Any]:

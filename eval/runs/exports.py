@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
-from itertools import groupby
+from itertools import compress, groupby
 from pathlib import Path
 from typing import Any
 
@@ -206,17 +206,41 @@ def _read_scores(folder: Path, _written: tuple[int, ...]) -> Mapping[str, Sequen
 
     try:
         table = parquet.read_table(BytesIO(_content(folder, SCORES_FILE)))
-        about = [table.column(name).to_pylist() for name in _ABOUT]
-        metrics = {name: table.column(name).to_pylist() for name in table.column_names if name not in _ABOUT}
+        names = [name for name in table.column_names if name not in _ABOUT]
+        columns = [table.column(name) for name in (*_ABOUT, *names)]
     except (pa.ArrowException, OSError, KeyError) as error:
         raise _damaged(folder / SCORES_FILE, error) from error
-    rows = (_row(about, metrics, number) for number in range(table.num_rows))
-    return {run: [row for _, row in found] for run, found in groupby(rows, key=lambda pair: pair[0])}
+    found: dict[str, list[ScoreRow]] = {}
+    place = 0
+    for run, rows in groupby(columns[0].to_pylist()):
+        count = sum(1 for _ in rows)
+        found[run] = _rows(names, [column.slice(place, count) for column in columns[1:]])
+        place += count
+    return found
 
 
-def _row(about: Sequence[Sequence[Any]], metrics: Mapping[str, Sequence[float | None]], number: int) -> Any:
-    """Return a run's name and a row of it."""
-    run, question, conversation, category, kind = (column[number] for column in about)
-    values = ((name, column[number]) for name, column in metrics.items())
-    own = {name: None if value != value else value for name, value in values if value is not None}
-    return run, ScoreRow(question, conversation, category, own, kind)
+def _rows(names: Sequence[str], columns: Sequence[Any]) -> list[ScoreRow]:
+    """Return the rows of one run.
+
+    Args:
+        names: of the metrics.
+        columns: question, conversation, category, kind, and a column for each metric.
+    """
+    about, scores = columns[: len(_ABOUT) - 1], columns[len(_ABOUT) - 1 :]
+    held = {name: column for name, column in zip(names, scores, strict=True) if column.null_count < len(column)}
+    values = zip(*map(_values, held.values()), strict=True)
+    metrics = [dict(zip(held, row, strict=True)) for row in values] or [{} for _ in about[0]]
+    for name, column in held.items():
+        if column.null_count:
+            for row in compress(metrics, column.is_null().to_pylist()):
+                del row[name]
+    texts = zip(*(column.to_pylist() for column in about), strict=True)
+    return [
+        ScoreRow(question, conversation, category, row, kind)
+        for (question, conversation, category, kind), row in zip(texts, metrics, strict=True)
+    ]
+
+
+def _values(column: Any) -> list[float | None]:
+    """Return the scores of a metric, ``None`` where there is none."""
+    return [None if value != value else value for value in column.to_numpy().tolist()]

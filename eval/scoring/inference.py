@@ -75,7 +75,8 @@ class MeanRule:
         if self.weights is None:
             return np.zeros(len(strata), dtype=np.int64), None
         index = {category: column for column, (category, _) in enumerate(self.weights)}
-        columns = np.array([index.get(int(category), -1) for category in strata], dtype=np.int64)
+        distinct, places = np.unique(strata, return_inverse=True)
+        columns = np.array([index.get(int(category), -1) for category in distinct], dtype=np.int64)[places]
         return columns, np.array([weight for _, weight in self.weights], dtype=np.float64)
 
 
@@ -91,6 +92,10 @@ class Interval:
     level: float
     by: UnitKind
     units: int
+
+    def scaled(self, factor: float) -> "Interval":
+        """Convert to another unit."""
+        return replace(self, low=factor * self.low, high=factor * self.high)
 
     def of_a_share(self, whole: float) -> "Interval":
         """Return the interval clipped to 0 to ``whole``, as shown; with few units it may reach beyond."""

@@ -9,11 +9,11 @@ from eval.floors import PRESETS, floor_row, main, policies_of
 from eval.loaders.custom import CustomConfig
 from eval.results.frame import read_runs
 from eval.results.stored_run import StoredRun
-from eval.results.tables.measure import mean_value
 from eval.results.tables.paper_tables import build_tables
 from eval.runs.exports import exported_runs, read_export
 from eval.runs.records import ReferenceRecord
 from eval.scoring.answers import DECLINED, in_known_words
+from eval.scoring.estimates import mean_value
 from eval.scoring.protocols import load_protocol
 
 ABSTENTION = "Not mentioned in the conversation"

@@ -17,10 +17,10 @@ from eval.results.compare.model import make_report
 from eval.results.explain.questions import worst
 from eval.results.frame import read_run
 from eval.results.stored_run import StoredRun
-from eval.results.tables.measure import mean_value
 from eval.results.tables.spec import load_spec
 from eval.runs.records import ReferenceRecord
 from eval.scoring.config import ScoringConfig
+from eval.scoring.estimates import mean_value
 from eval.scoring.protocols import load_protocol
 from eval.scoring.score_run import score_run
 from memsys.errors import ConfigError

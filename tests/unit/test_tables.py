@@ -25,7 +25,6 @@ from eval.results.papers.printed import TEXT, load_printed, papers
 from eval.results.tables.candidates import choose, mean_over_runs
 from eval.results.tables.flat import COLUMNS, cell_records
 from eval.results.tables.layout import lay_out
-from eval.results.tables.measure import mean_value, scores_and_mean
 from eval.results.tables.model import PaperTable, Row, TableCell
 from eval.results.tables.paper_page import paper_page, short_table
 from eval.results.tables.paper_tables import build_tables
@@ -35,6 +34,7 @@ from eval.results.tables.variants import run_variant, variant_label
 from eval.runs.load import load_scores
 from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import aggregate
+from eval.scoring.estimates import mean_value, scores_and_mean
 from eval.scoring.inference import point
 from eval.scoring.protocols import load_protocol, protocol_names
 from eval.tables import main

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
+import numpy as np
+
 from eval.audit.sensitivity.readings import MetricReading
 from eval.metrics.registry import higher_is_better, scale_of
 from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import score_name
-from eval.scoring.clusters import cluster_interval
-from eval.scoring.inference import MeanRule, MetricScores, point
+from eval.scoring.estimates import mean_of_scores
+from eval.scoring.inference import Floats, Ints, MeanRule, MetricScores
 
 #: Values that agree to so many decimals share a rank.
 _TIE_DECIMALS = 6
-#: Question id -> value, conversation, category.
-_Scored = Mapping[str, tuple[float, str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,58 @@ class StandingsRow:
     standings: tuple[Standing, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class RankedField:
-    """Compared systems: rows of each by question id, whether it is ranked, and questions of each category.
+    """Compared systems, which answered the same questions.
 
-    The questions are those of the published set, for means that weigh by them.
+    Args:
+        systems: rows of each by question id; all have the same ids.
+        ranked: whether each is ranked, and no reference.
+        counts: questions of each category of the published set, for means that weigh by them.
     """
 
-    systems: Sequence[Mapping[str, ScoreRow]]
-    ranked: tuple[bool, ...]
-    counts: Mapping[int, int]
+    def __init__(
+        self, systems: Sequence[Mapping[str, ScoreRow]], ranked: tuple[bool, ...], counts: Mapping[int, int]
+    ) -> None:
+        self.ranked, self.counts = ranked, counts
+        questions = sorted(systems[0])
+        self._rows = [[rows[name] for name in questions] for rows in systems]
+        self.conversations = [row.conversation_id for row in self._rows[0]]
+        self.categories = np.array([row.category for row in self._rows[0]], dtype=np.int64)
+        self.kind_of = {row.category: row.kind for row in self._rows[0]}
+        kinds = np.array([row.kind for row in self._rows[0]], dtype=object)
+        self._of_kind = {kind: np.flatnonzero(kinds == kind) for kind in sorted(set(kinds))}
+        self._known: dict[tuple[int, str], Floats] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def values(self, system: int, reading: MetricReading) -> Floats:
+        """Return a system's value of each question, shape (questions,); NaN where it does not count or has no score."""
+        found = np.full(len(self.conversations), np.nan)
+        for kind, places in self._of_kind.items():
+            if reading.takes(kind):
+                found[places] = self._scores(system, score_name(reading.metric, kind, reading.adversarial))[places]
+        return found
+
+    def _scores(self, system: int, name: str) -> Floats:
+        if (system, name) not in self._known:
+            scores = [row.metrics.get(name) for row in self._rows[system]]
+            self._known[system, name] = np.array(scores, dtype=np.float64)  # None becomes NaN
+        return self._known[system, name]
+
+
+@dataclass(frozen=True, slots=True)
+class _Average:
+    """The questions of one reading: how they are averaged, and what they belong to."""
+
+    questions: Ints
+    conversations: tuple[str, ...]
+    strata: Ints
+    rule: MeanRule
+
+    def scores(self, values: Floats) -> MetricScores:
+        """Take the questions out of the values of all."""
+        return MetricScores(values[self.questions], self.conversations, self.strata)
 
 
 def rank_systems(reading: MetricReading, field: RankedField, sure: bool = True) -> StandingsRow:
@@ -65,34 +107,30 @@ def rank_systems(reading: MetricReading, field: RankedField, sure: bool = True) 
         field: who is compared.
         sure: whether to ask if the first is ahead of each other by more than chance.
     """
-    systems, counts = field.systems, field.counts
-    nobody = StandingsRow(reading, 0, tuple(Standing(None) for _ in systems))
-    kinds = {row.category: row.kind for rows in systems for row in rows.values()}
-    if reading.weights == "counts" and not any(reading.takes(kinds[name]) for name in counts if name in kinds):
-        return nobody
-    scored = {number: one for number, rows in enumerate(systems) if (one := _scored(rows, reading))}
-    common = sorted(frozenset.intersection(*map(frozenset, scored.values()))) if scored else []
-    if not common:
-        return nobody
+    values = {number: own for number in range(len(field)) if not np.isnan(own := field.values(number, reading)).all()}
+    questions = np.flatnonzero(~np.isnan(list(values.values())).any(axis=0)) if values else ()
+    if not len(questions) or (reading.weights == "counts" and not _weighs(reading, field)):
+        return StandingsRow(reading, 0, tuple(Standing(None) for _ in range(len(field))))
+    average = _average(np.asarray(questions), reading, field)
     scale = scale_of(reading.metric)
-    values = {number: scale * _mean([one[name] for name in common], reading, counts) for number, one in scored.items()}
+    estimates = {number: mean_of_scores(average.scores(own), average.rule, scale) for number, own in values.items()}
+    means = {number: found.value for number, found in estimates.items() if found is not None}
     better = 1 if higher_is_better(reading.metric) else -1
-    competing = [number for number in scored if field.ranked[number] and not reading.no_ranking]
-    places = dict(zip(competing, rank([better * values[number] for number in competing]), strict=True))
+    competing = [number for number in values if field.ranked[number] and not reading.no_ranking]
+    places = dict(zip(competing, rank([better * means[number] for number in competing]), strict=True))
     leader = next((number for number, place in places.items() if place == 1), None)
 
     def unsure(number: int) -> bool:
         if not sure or leader is None or places.get(number, 1) == 1:
             return False
-        pair = scored[leader], scored[number]
-        return _unsure(pair if better > 0 else pair[::-1], common, reading, counts)
+        return _unsure(average.scores(better * (values[leader] - values[number])), average, reading)
 
     standings = (
-        Standing(values.get(number), place, list(places.values()).count(place or 0) > 1, unsure(number))
-        for number in range(len(systems))
+        Standing(means.get(number), place, list(places.values()).count(place or 0) > 1, unsure(number))
+        for number in range(len(field))
         for place in [places.get(number)]
     )
-    return StandingsRow(reading, len(common), tuple(standings))
+    return StandingsRow(reading, len(questions), tuple(standings))
 
 
 def rank(values: Sequence[float]) -> list[int]:
@@ -101,53 +139,38 @@ def rank(values: Sequence[float]) -> list[int]:
     return [1 + sum(other > value for other in rounded) for value in rounded]
 
 
-def _scored(rows: Mapping[str, ScoreRow], reading: MetricReading) -> _Scored:
-    found = {}
-    for name, row in rows.items():
-        if reading.takes(row.kind):
-            value = row.metrics.get(score_name(reading.metric, row.kind, reading.adversarial))
-            if value is not None:
-                found[name] = (value, row.conversation_id, row.category)
-    return found
+def _weighs(reading: MetricReading, field: RankedField) -> bool:
+    """Return whether some category that counts has a weight."""
+    return any(reading.takes(field.kind_of[name]) for name in field.counts if name in field.kind_of)
 
 
-def _spread(
-    values: Sequence[tuple[float, str, int]], reading: MetricReading, counts: Mapping[int, int]
-) -> tuple[MetricScores, MeanRule]:
-    """Return the scores with the units that weigh in the mean: categories, or conversations."""
+def _average(questions: Ints, reading: MetricReading, field: RankedField) -> _Average:
+    """Return the questions with the units that weigh in the mean: categories, or conversations."""
+    conversations = tuple(field.conversations[place] for place in questions)
+    strata = field.categories[questions]
     if reading.weights == "conversation":
-        number = {name: index for index, name in enumerate(sorted({conversation for _, conversation, _ in values}))}
-        values = [(value, conversation, number[conversation]) for value, conversation, _ in values]
-    scores = MetricScores.of(values)
+        strata = np.unique(conversations, return_inverse=True)[1].astype(np.int64)
     if reading.weights == "question":
-        return scores, MeanRule()
-    weights = {stratum: 1.0 for stratum in sorted({stratum for _, _, stratum in values})}
+        return _Average(questions, conversations, strata, MeanRule())
+    weights = {int(stratum): 1.0 for stratum in np.unique(strata)}
     if reading.weights == "counts":
-        weights = {category: float(counts[category]) for category in weights if category in counts}
-    return scores, MeanRule(tuple(weights.items()))
+        weights = {category: float(field.counts[category]) for category in weights if category in field.counts}
+    return _Average(questions, conversations, strata, MeanRule(tuple(weights.items())))
 
 
-def _mean(values: Sequence[tuple[float, str, int]], reading: MetricReading, counts: Mapping[int, int]) -> float:
-    return point(*_spread(values, reading, counts))
-
-
-def _unsure(
-    pair: tuple[_Scored, _Scored], common: Sequence[str], reading: MetricReading, counts: Mapping[int, int]
-) -> bool:
-    first, other = pair
-    differences = [(first[name][0] - other[name][0], *first[name][1:]) for name in common]
+def _unsure(differences: MetricScores, average: _Average, reading: MetricReading) -> bool:
     if reading.weights == "conversation":
-        interval = cluster_interval(MetricScores.of(_conversation_means(differences)))
+        found = mean_of_scores(_conversation_means(differences))
     else:
-        interval = cluster_interval(*_spread(differences, reading, counts))
-    return interval is None or interval.low <= 0
+        found = mean_of_scores(differences, average.rule)
+    return found is None or found.interval is None or found.interval.low <= 0
 
 
-def _conversation_means(values: Sequence[tuple[float, str, int]]) -> Sequence[tuple[float, str, int]]:
+def _conversation_means(scores: MetricScores) -> MetricScores:
     """Return one value for each conversation; for a single one its questions, the interval's units."""
     by_conversation: dict[str, list[float]] = {}
-    for value, conversation, _ in values:
+    for value, conversation in zip(scores.values.tolist(), scores.conversations, strict=True):
         by_conversation.setdefault(conversation, []).append(value)
     if len(by_conversation) == 1:
-        return values
-    return [(fsum(found) / len(found), conversation, 0) for conversation, found in by_conversation.items()]
+        return scores
+    return MetricScores.of((fsum(found) / len(found), name, 0) for name, found in by_conversation.items())

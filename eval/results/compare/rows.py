@@ -17,12 +17,12 @@ from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import engine_of
 from eval.results.tables.costs import write_tokens_per_turn
 from eval.results.tables.judges import JudgeGroup
-from eval.results.tables.measure import mean_value, scores_and_mean
 from eval.results.tables.variants import label_of
+from eval.scoring import estimates
 from eval.scoring.aggregate import undoubted
 from eval.scoring.beam import AVERAGING, is_beam_score
 from eval.scoring.call_costs import READ_PHASES
-from eval.scoring.clusters import cluster_interval
+from eval.scoring.estimates import mean_value
 from eval.scoring.inference import Interval
 from eval.scoring.protocols import Averaging, Protocol
 from eval.scoring.unanswered import unanswered_count
@@ -193,15 +193,10 @@ def estimate(
     run: StoredRun, metric: str, averaging: Averaging, category: int | None = None
 ) -> ComparisonEstimate | None:
     """Return a score's mean with its interval, in the metric's unit (shares: percent); ``None`` if unscored."""
-    value = mean_value(run.rows, metric, category, averaging)
-    if value is None:
+    found = estimates.estimate(run.rows, metric, averaging, category, scale_of(metric))
+    if found is None:
         return None
-    scale = scale_of(metric)
-    scores, mean = scores_and_mean(run.rows, metric, category, averaging)
-    interval = cluster_interval(scores, mean)
-    if interval is not None:
-        interval = replace(interval, low=scale * interval.low, high=scale * interval.high)
-    return ComparisonEstimate(scale * value, interval, questions=len(scores.values), share=is_share(metric))
+    return ComparisonEstimate(found.value, found.interval, questions=found.questions, share=is_share(metric))
 
 
 def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, ComparisonEstimate]:

@@ -14,8 +14,8 @@ from eval.metrics.registry import scale_of
 from eval.results.compare.rows import f1_metric
 from eval.results.stored_run import StoredRun, category_names
 from eval.results.tables import older_rows
-from eval.results.tables.measure import mean_value
 from eval.runs.records import ScoreRow
+from eval.scoring.estimates import mean_value
 from eval.scoring.protocols import Protocol, recorded_protocol
 
 #: Where a question's evidence stopped: all of it in the context, some of it, none of it though some was stored, none

@@ -7,11 +7,11 @@ from pathlib import Path
 from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.registry import METRICS, higher_is_better
 from eval.results.tables.candidates import LATENCY_METRICS
-from eval.results.tables.measure import scored_rows
 from eval.runs.load import load_answers, load_references, load_retrievals
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord, ScoreRow
 from eval.scoring.answers import gold_answers
 from eval.scoring.config import is_verdict
+from eval.scoring.estimates import scored_rows
 from eval.scoring.protocols import Protocol
 
 

@@ -11,8 +11,8 @@ from eval.results.figures.figure_spec import Curve, Origin, Panel, Place, Sheet
 from eval.results.figures.figures import Point
 from eval.results.stored_run import StoredRun
 from eval.results.tables.groups import comparable_runs
-from eval.results.tables.measure import mean_value
 from eval.results.tables.spec import NO_BACKBONE
+from eval.scoring.estimates import mean_value
 from eval.scoring.protocols import Protocol
 
 _INTERVALS = "Bars: 95 % cluster t interval"

@@ -1,23 +1,19 @@
 """One measured cell: mean as the paper takes it, interval, coverage, and what keeps it from being compared."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from eval.metrics.registry import METRICS, is_share
+from eval.metrics.registry import is_share
 from eval.results.stored_run import StoredRun
 from eval.results.tables.candidates import LATENCY_METRICS, Selected, is_retrieval, run_figure
 from eval.results.tables.comparability import other_judge_terms
 from eval.results.tables.determinism import repeats_exactly, search_reading
 from eval.results.tables.label_view import views
 from eval.results.tables.spec import DatasetSpec, PaperSpec
-from eval.runs.records import ScoreRow
-from eval.scoring.aggregate import mean_of, metric_mean, score_name
-from eval.scoring.clusters import cluster_interval
 from eval.scoring.config import is_verdict
-from eval.scoring.inference import MICRO, Interval, MeanRule, MetricScores, point
-from eval.scoring.paired import minimum_detectable_difference
-from eval.scoring.protocols import Averaging, Protocol
+from eval.scoring.estimates import estimate, is_plain, mean_value
+from eval.scoring.inference import Interval
+from eval.scoring.protocols import Protocol
 
 #: Conversations named when a run covers a part; of more only the number is given.
 _NAMED = 3
@@ -97,28 +93,27 @@ def measure(selected: Selected, metric: str, category: int | None, terms: Measur
     """
     if metric in terms.paper.run_figures:
         return _figure_of_runs(selected, metric, terms)
-    value = mean_value(selected.rows, metric, category, terms.protocol)
-    if value is None:
+    found = estimate(selected.rows, metric, terms.protocol, category)
+    if found is None:
         return "no question of this category" if category is not None else f"{metric} not scored"
-    scores, mean = scores_and_mean(selected.rows, metric, category, terms.protocol)
     return Measured(
-        value=value,
-        interval=cluster_interval(scores, mean),
-        detectable=minimum_detectable_difference(scores, mean),
-        questions=len(scores.values),
+        value=found.value,
+        interval=found.interval,
+        detectable=found.detectable,
+        questions=found.questions,
         covered=len(selected.rows),
         conversations=selected.run.conversations,
         seeds=selected.seeds,
         runs=selected.runs,
         caveats=_caveats(selected, metric, terms),
-        by_run=_by_run(selected, metric, category, terms.protocol) or (value,),
+        by_run=_by_run(selected, metric, category, terms.protocol) if len(selected.repeats) > 1 else (found.value,),
         repeats_exactly=repeats_exactly(selected.run, metric),
         recorded=selected.run.recorded,
         by_others=bool(selected.run.recorded_row.get("differs")),
         metric=metric,
         prompts=selected.run.prompts,
         reading=search_reading(selected.run, metric),
-        whole=None if _is_plain(metric) or not is_share(metric) else 1.0,
+        whole=None if is_plain(metric) or not is_share(metric) else 1.0,
     )
 
 
@@ -150,61 +145,6 @@ def _by_run(selected: Selected, metric: str, category: int | None, protocol: Pro
     return tuple(value for value in found if value is not None)
 
 
-def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, averaging: Averaging) -> float | None:
-    """Return the mean of :mod:`eval.scoring.aggregate`; for latencies and sizes the plain mean over questions."""
-    if is_verdict(metric):
-        scores, mean = scores_and_mean(rows, metric, category, averaging)
-        return point(scores, mean) if len(scores.values) else None
-    if metric not in METRICS:
-        return mean_of(row.metrics.get(metric) for row in rows if category in (None, row.category)).value
-    found = metric_mean(rows, metric, averaging, category)
-    return None if found is None else found.value
-
-
-def scores_and_mean(
-    rows: Sequence[ScoreRow], metric: str, category: int | None, averaging: Averaging
-) -> tuple[MetricScores, MeanRule]:
-    """Return the scored questions behind :func:`mean_value`, and the same mean in the form that resampling takes."""
-    found = scored_rows(rows, metric, category, averaging)
-    scores = MetricScores.of((value, row.conversation_id, row.category) for row, value in found)
-    plain = category is not None or _is_plain(metric)
-    return scores, MICRO if plain else mean_rule(rows, averaging)
-
-
-def scored_rows(
-    rows: Sequence[ScoreRow], metric: str, category: int | None, averaging: Averaging
-) -> list[tuple[ScoreRow, float]]:
-    """Return the questions that enter a mean, with their scores, in the order of the rows.
-
-    Args:
-        rows: of a run.
-        metric: name of the scores.
-        category: question category, ``None`` for all that count.
-        averaging: which questions count, and what is right in category 5.
-    """
-    found = []
-    for row in rows:
-        if row.category == category or (category is None and (_is_plain(metric) or averaging.counts(row.kind))):
-            value = row.metrics.get(score_name(metric, row.kind, averaging.adversarial))
-            if value is not None:
-                found.append((row, value))
-    return found
-
-
-def _is_plain(metric: str) -> bool:
-    """Return whether all questions count alike in every averaging: so for latencies and sizes."""
-    return metric not in METRICS and not is_verdict(metric)
-
-
-def mean_rule(rows: Sequence[ScoreRow], averaging: Averaging) -> MeanRule:
-    """Return the overall mean in the form that resampling takes; categories are those of the rows that count."""
-    if averaging.weighting == "question_mean":
-        return MICRO
-    return MeanRule(
-        tuple((category, 1.0) for category in sorted({r.category for r in rows if averaging.counts(r.kind)}))
-    )
-
-
 def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tuple[str, ...]:
     run, dataset, found = selected.run, terms.dataset, []
     conversations, questions = len(run.conversations), sum(terms.protocol.counts(row.kind) for row in selected.rows)
@@ -234,9 +174,7 @@ def _labels(run: StoredRun, metric: str) -> list[str]:
 
 def scaled(measured: Measured, factor: float) -> Measured:
     """Convert to the table's unit."""
-    interval = measured.interval
-    if interval is not None:
-        interval = replace(interval, low=interval.low * factor, high=interval.high * factor)
+    interval = None if measured.interval is None else measured.interval.scaled(factor)
     detectable = None if measured.detectable is None else measured.detectable * factor
     by_run = tuple(value * factor for value in measured.by_run)
     whole = None if measured.whole is None else measured.whole * factor

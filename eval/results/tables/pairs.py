@@ -7,9 +7,9 @@ from typing import Literal
 from eval.metrics.registry import METRICS, scale_of
 from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import differing_parts
-from eval.results.tables.measure import mean_rule
 from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import score_name
+from eval.scoring.estimates import mean_rule
 from eval.scoring.inference import MetricScores
 from eval.scoring.paired import ALPHA, PairedComparison, compare_paired, holm
 from eval.scoring.protocols import Protocol
