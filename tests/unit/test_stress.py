@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from eval.api.parts import composed
+from eval.config.compose import without_hydra
 from eval.loaders.custom import CustomConfig
 from eval.loaders.locomo import LocomoConfig
 from eval.loaders.stress import KINDS, NO_TWIN, StressedDataset, StressSettings
 from eval.metrics.attacks import ATTACK, Attack, Piece, attack_scores
+from eval.running.composed import make_plan
+from eval.running.plan import Plan, identity_of
 from eval.stress import main
 from memsys.errors import ConfigError
 from memsys.vocabulary import OVERRULED, Sample, Turn
@@ -124,6 +128,20 @@ def test_any_data_set_can_be_changed() -> None:
 def test_bad_settings(settings: tuple[str, ...], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         StressSettings(*settings)  # type: ignore[arg-type]
+
+
+def plan(*overrides: str) -> Plan:
+    return make_plan(without_hydra(composed(["mode=retrieval_only", "memory=bm25_turn", *overrides])))
+
+
+def test_a_run_on_changed_data_has_a_name_and_an_identity_of_its_own() -> None:
+    plain, noisy = plan(), plan("stress.kind=noise", "stress.amount=5")
+    assert "stress" not in identity_of(plain, "") and "stress" not in plain.settings
+    assert noisy.dataset.name == noisy.settings["dataset"]["name"] == "locomo_sample_stress_noise_5x"
+    assert identity_of(noisy, "")["stress"] == {"kind": "noise", "twin": False, "amount": 5}
+    assert noisy.dataset.load().sha256 != plain.dataset.load().sha256
+    with pytest.raises(ConfigError, match="the twin of noise is the data as they are"):
+        plan("stress.kind=noise", "stress.twin=true")
 
 
 def test_how_far_an_attack_came_by_hand() -> None:
