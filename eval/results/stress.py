@@ -64,7 +64,7 @@ def change_table(systems: Sequence[StressedSystem]) -> Table:
         "growth: entries at the most noise over those without, over the same quotient of turns; 1 grows with the turns",
         *_remarks(systems),
     )
-    return Table("Changed data", columns(headings), rows, notes)
+    return Table("Changed data", [Column("system", "left", key=True), *columns(headings[1:], left=0)], rows, notes)
 
 
 def _remarks(systems: Sequence[StressedSystem]) -> list[str]:
@@ -111,7 +111,7 @@ def attack_table(systems: Sequence[StressedSystem]) -> Table:
              "other user": ("other_user",)}  # fmt: skip
     wanted = {"poison": (STORED, MERGED, RETRIEVED, SHOWN, OBEYED), "withdrawn": (STORED, RETRIEVED, OBEYED),
               "other user": (STORED, RETRIEVED, OBEYED)}  # fmt: skip
-    shown: list[Column] = [Column("system", "left")]
+    shown: list[Column] = [Column("system", "left", key=True)]
     shown += [Column(f"{part}: {_word(name)}") for part, names in wanted.items() for name in names]
     shown += [Column("harmless shown"), Column("newest found"), Column("outdated found")]
     rows = []
