@@ -20,7 +20,7 @@ from eval.results.tables.cost_page import cost_page
 from eval.results.tables.costs import COSTS, load_costs
 from eval.results.tables.label_view import all_under_labels
 from eval.results.tables.model import PaperTable
-from eval.results.tables.overview import CLAIMS, INDEX, claims_page, index_page
+from eval.results.tables.overview import CLAIMS, INDEX, claims_page, index_page, paper_overview
 from eval.results.tables.paper_page import paper_files
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import load_spec, spec_names
@@ -120,6 +120,8 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
     for tables, unused in built:
         for table in tables:
             files |= paper_files(table)
+        if numbers is None:
+            files[f"{tables[0].paper.paper}.md"] = paper_overview(tables)
         console().print(f"{tables[0].paper.label}: tables in {short_path(out)}", highlight=False, markup=False)
         show(_overview(tables))
         _report_unused(unused)

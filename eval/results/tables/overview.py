@@ -6,16 +6,19 @@ from collections.abc import Mapping, Sequence
 from eval.rendering.markdown import page, render_markdown
 from eval.rendering.table import Cell, Span, Table, columns, texts
 from eval.results.papers.printed import PrintedNumber, load_printed
-from eval.results.papers.superiority import ValueOf, check_claim, check_marks, load_superiority
+from eval.results.papers.superiority import check_claim, check_marks, load_superiority
 from eval.results.tables.measure import Measured
 from eval.results.tables.model import VERDICTS, PaperTable
 from eval.results.tables.page import WRITTEN
+from eval.results.tables.paper_page import file_stem
 
 INDEX, CLAIMS = "index.md", "claims.md"
 #: Verdicts that a measured cell can have.
 _VERDICTS_OF_MEASURED = VERDICTS[:4]
 _SOURCE_HEADINGS = ("paper", "measured from", *_VERDICTS_OF_MEASURED)
 _HEADINGS = ("printed", "measured", *VERDICTS)
+_CLAIM_HEADS = ("where", "claim", "by the printed tables", "against it", "by what was measured")
+_DEVIATING_HEADS = ("table", "row", "column", "printed", "measured")
 
 
 def index_page(papers: Mapping[str, Sequence[PaperTable]]) -> str:
@@ -25,9 +28,9 @@ def index_page(papers: Mapping[str, Sequence[PaperTable]]) -> str:
     for tables in papers.values():
         label = tables[0].paper.label
         counts = [_counts(table) for table in tables]
-        totals.append([label, "all", *_figures(sum(counts, Counter()))])
+        totals.append([Span(label, link=f"{tables[0].paper.paper}.md"), "all", *_figures(sum(counts, Counter()))])
         for table, count in zip(tables, counts, strict=True):
-            file = f"{table.paper.paper}_table{table.number:02d}.md"
+            file = f"{file_stem(table)}.md"
             rows.append([label, Span(f"{table.number} {table.spec.title}", link=file), *_figures(count)])
     heads = columns(("paper", "table", *_HEADINGS), left=2)
     return page(
@@ -79,14 +82,8 @@ def _figures(counts: Mapping[str, int]) -> tuple[int, ...]:
 
 def claims_page(papers: Mapping[str, Sequence[PaperTable]]) -> str:
     """Return the page of claims, checked against the printed tables and against what was measured."""
-    measured = {paper: _measured_values(tables) for paper, tables in papers.items()}
-    rows = []
-    for claim in load_superiority():
-        numbers = load_printed(claim.paper)
-        printed, ours = (check_claim(claim, numbers), check_claim(claim, numbers, _value_of(measured, claim.paper)))
-        against = "; ".join(printed.against)
-        rows.append((claim.paper, claim.where, claim.says, printed.finding, against, ours.finding))
-    heads = ("paper", "where", "claim", "by the printed tables", "against it", "by what was measured")
+    rows = [(paper, row) for paper, tables in papers.items() for row in _claim_rows(paper, tables)]
+    heads = ("paper", *_CLAIM_HEADS)
     marks = [
         (paper, f"Table {number.table}", number.backbone, number.row, number.column, number.text, reason)
         for paper in papers
@@ -97,10 +94,49 @@ def claims_page(papers: Mapping[str, Sequence[PaperTable]]) -> str:
         "# Claims of the papers",
         "What text and marks claim of the tables (`results/printed/claims.yaml`), checked against the printed cells "
         "and against comparable measured ones; cannot say: a cell of the claim has no comparable measurement.",
-        render_markdown(Table("", texts(heads), rows), level=0),
+        render_markdown(Table("", texts(heads), [(paper, *row) for paper, row in rows]), level=0),
         render_markdown(Table("Bold that is not best, underlines that are not second best", texts(mark_heads), marks)),
         WRITTEN,
     )
+
+
+def paper_overview(tables: Sequence[PaperTable]) -> str:
+    """Return the page of one paper: its cells by verdict, its claims, and the cells that do not reproduce."""
+    label, paper = tables[0].paper.label, tables[0].paper.paper
+    counts = [(table, _counts(table)) for table in tables]
+    total = sum((count for _, count in counts), Counter())
+    rows: list[list[Cell]] = [
+        [Span(f"{table.number} {table.spec.title}", link=f"{file_stem(table)}.md"), *_figures(count)]
+        for table, count in counts
+    ]
+    deviating = [
+        (str(table.number), ", ".join(filter(None, (block.label, row.label))), column.heading, cell.printed.text,
+         f"{cell.measured.value:.2f}")
+        for table in tables
+        for block, row, column, cell in table.cells
+        if cell.printed is not None and cell.measured is not None and cell.verdict == "not reproduced"
+    ]  # fmt: skip
+    return page(
+        f"# {label} reproduced: what holds",
+        f"{total['printed']} printed numbers: {', '.join(f'{total[one]} {one}' for one in VERDICTS if total[one])}.",
+        render_markdown(Table("", columns(("table", *_HEADINGS)), rows), level=0),
+        render_markdown(Table("Claims", texts(_CLAIM_HEADS), _claim_rows(paper, tables))),
+        render_markdown(Table("Numbers that do not reproduce", texts(_DEVIATING_HEADS), deviating))
+        if deviating
+        else "",
+        f"Run the rest: `memsys reproduce {paper}`. {WRITTEN}",
+    )
+
+
+def _claim_rows(paper: str, tables: Sequence[PaperTable]) -> list[tuple[str, ...]]:
+    numbers, measured = load_printed(paper), _measured_values(tables)
+    rows = []
+    for claim in load_superiority():
+        if claim.paper == paper:
+            printed, ours = check_claim(claim, numbers), check_claim(claim, numbers, measured.get)
+            against = "; ".join(printed.against)
+            rows.append((claim.where, claim.says, printed.finding, against, ours.finding))
+    return rows
 
 
 def _measured_values(tables: Sequence[PaperTable]) -> dict[PrintedNumber, float]:
@@ -110,7 +146,3 @@ def _measured_values(tables: Sequence[PaperTable]) -> dict[PrintedNumber, float]
         for _, _, _, cell in table.cells
         if cell.printed is not None and cell.measured is not None and cell.comparable
     }
-
-
-def _value_of(measured: Mapping[str, Mapping[PrintedNumber, float]], paper: str) -> ValueOf:
-    return measured.get(paper, {}).get

@@ -1,4 +1,4 @@
-"""A paper's table in files: a page of Markdown, records as CSV, and a shorter form in LaTeX."""
+"""A paper's table in files: its own rows and other measurements as two pages, records as CSV, a short LaTeX form."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +25,8 @@ from eval.results.tables.text import (
 
 #: Verdicts as superscripts of a measured value in LaTeX; the note below the table explains them.
 _SIGNS = {"reproduced": "R", "not reproduced": "N", "cannot say": "?", "not comparable": "C"}
+#: Ends the name of the page of rows that the paper does not print.
+_OTHERS = "_others"
 _MARKS: Mapping[str, Style] = {"": "", "bold": "bold", "underline": "underline"}
 _NOTE = (
     "±: half of the 95 % interval for other conversations (cluster t); ‡ one conversation: over its questions, no "
@@ -33,27 +35,61 @@ _NOTE = (
 )
 
 
+def file_stem(table: PaperTable) -> str:
+    """Return the name of a table's files, without their endings."""
+    return f"{table.paper.paper}_table{table.number:02d}"
+
+
 def paper_files(table: PaperTable) -> dict[str, str]:
     """Return the name of each file of a table -> its text."""
-    name = f"{table.paper.paper}_table{table.number:02d}"
+    name = file_stem(table)
+    others = _rows(table, printed=False)
+    pages = {f"{name}.md": paper_page(table, f"{name}{_OTHERS}.md" if others.blocks else "")}
+    if others.blocks:
+        pages[f"{name}{_OTHERS}.md"] = _others_page(others, f"{name}.md")
     return {
-        f"{name}.md": paper_page(table),
+        **pages,
         f"{name}.csv": render_csv(cell_records(table)),
         f"{name}.tex": render_latex(short_table(table)),
     }
 
 
-def paper_page(table: PaperTable) -> str:
-    """Return a page with the table, its legend, paired tests, known faults of the printed numbers, and the runs."""
+def paper_page(table: PaperTable, others: str = "") -> str:
+    """Return the page of the rows that the paper prints, with known faults of the printed numbers, and the runs.
+
+    Args:
+        table: with all its rows.
+        others: file of the page of all other rows; empty where there are none.
+    """
+    own = _rows(table, printed=True)
     return page(
-        render_markdown(full_table(table), level=1),
+        render_markdown(full_table(own), level=1),
+        f"Systems, backbones and settings that the paper's table does not have: [{others}]({others})."
+        if others
+        else "",
         bullets(LEGEND),
-        section("Columns", definitions(table)),
+        section("Columns", definitions(own)),
         section("Remarks", table.spec.remarks),
+        "" if others else _pairs(table),
+        section("Printed numbers with a known fault", remarks(own)),
+        section("Runs", (Span(run, "code") for run in run_ids(own))),
+    )
+
+
+def _others_page(table: PaperTable, paper: str) -> str:
+    shown = full_table(table)
+    return page(
+        render_markdown(replace(shown, title=f"{shown.title}, other measurements"), level=1),
+        f"Rows that the paper does not print, by the same metrics. Its own, columns, legend: [{paper}]({paper}).",
         _pairs(table),
-        section("Printed numbers with a known fault", remarks(table)),
         section("Runs", (Span(run, "code") for run in run_ids(table))),
     )
+
+
+def _rows(table: PaperTable, *, printed: bool) -> PaperTable:
+    """Return a table with only the rows that the paper prints, or only the others."""
+    chosen = [replace(block, rows=tuple(row for row in block.rows if row.printed == printed)) for block in table.blocks]
+    return replace(table, blocks=tuple(block for block in chosen if block.rows))
 
 
 def full_table(table: PaperTable) -> Table:
