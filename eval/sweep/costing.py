@@ -237,3 +237,10 @@ def row_hours(cost: CellCost, size: float, gpu: Gpu) -> float:
     share = max(cost.shape.turns) / sum(cost.shape.turns)
     prompts = cost.writing.prompt * 2e9 * size / (ARITHMETIC_SHARE * gpu.arithmetic * 1e12)
     return share * (prompts + cost.writing.reply * step_seconds(size, gpu)) / 3600
+
+
+def cell_hours(cost: CellCost, gpu: str) -> float | None:
+    """Return the GPU hours of a cell alone on a running server; ``None`` where they are not known."""
+    for group in _groups([cost], GPUS[gpu]):
+        return None if group.hours is None else max(group.hours - START_HOURS * group.gpus, 0.0)
+    return 0.0

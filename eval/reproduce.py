@@ -1,0 +1,194 @@
+"""Reproduce a paper: plan, fetch what is missing, run, judge, collect, tables: ``memsys reproduce PAPER``.
+
+Every step is a command of its own, which ``--dry-run`` prints. Started again it goes on: finished runs, verdicts and
+files are kept. The authors' prompts and released presets run; ``--ours`` adds ours as a second row.
+
+Exit status: 0 when all runs are done, 3 when some are not, 2 when a step fails.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from eval.commands.commands import EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, explains_errors, program, start
+from eval.commands.counting import duration
+from eval.commands.terminal import complain, console, say
+from eval.commands.whole_numbers import count
+from eval.rendering.table import Table, columns
+from eval.rendering.terminal import show
+from eval.runs.folders import short_path
+from eval.sweep.costing import GPUS
+from eval.sweep.papers import PaperRuns, load_paper, load_papers
+from eval.sweep.plan_report import problems
+from eval.sweep.reproduction import (
+    PaperCell,
+    Reproduction,
+    Step,
+    collecting,
+    compose_paper,
+    fetching,
+    running,
+    within_budget,
+)
+from eval.sweep.status import cell_status
+from eval.tables import OUT
+from memsys.assets.paths import ROOT
+from memsys.errors import ConfigError
+
+
+@explains_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and do as it says; returns the exit status."""
+    parser = _parser()
+    options = parser.parse_intermixed_args(arguments)
+    if options.gpu not in GPUS:
+        raise ConfigError(f"--gpu {options.gpu} is unknown; choose one of {', '.join(GPUS)}")
+    paper = load_paper(options.paper)
+    cells = _compose(paper, options)
+    fetches = fetching(cells)
+    plan = within_budget(paper, cells, options.gpu, options.budget_hours)
+    if options.dry_run:
+        _show_plan(plan)
+        _show_steps([*fetches, *_steps(plan)])
+        return EXIT_DONE
+    if fetches:
+        for step in fetches:
+            if (status := _perform(step)) != EXIT_DONE:
+                complain(f"`{step.shown}` ended with status {status}; the runs that need nothing of it go on")
+        plan = within_budget(paper, _compose(paper, options), options.gpu, options.budget_hours)
+    _show_plan(plan)
+    _confirm(plan, options.yes)
+    return _reproduce(plan)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=program("reproduce"),
+        description="Run all that a paper's tables take, and show what holds. Started again it goes on.",
+        epilog="A sample of it, without a GPU: memsys reproduce clag --table 5 dataset=locomo_sample "
+        "backbone=smollm2_135m. On a cluster: hydra/launcher=slurm.",
+    )
+    parser.add_argument("paper", help=", ".join(load_papers()))
+    parser.add_argument(
+        "settings", nargs="*", metavar="KEY=VALUE", help="settings for every run, as of `memsys run -m`"
+    )
+    parser.add_argument("--table", type=count(1), action="append", help="number of a table; repeatable (default: all)")
+    parser.add_argument("--rows", help="memory presets, with commas (default: all of the tables)")
+    parser.add_argument("--ours", action="store_true", help="run our prompts and presets too: a second row")
+    parser.add_argument("--gpu", default="a100", help=f"which GPU the hours are for: {', '.join(GPUS)} (default: a100)")
+    parser.add_argument("--budget-hours", type=float, help="leave runs out that do not fit into so many GPU hours")
+    parser.add_argument("--dry-run", action="store_true", help="print the plan and every command, and stop")
+    parser.add_argument("--yes", action="store_true", help="start without a question")
+    return parser
+
+
+def _compose(paper: PaperRuns, options: argparse.Namespace) -> list[PaperCell]:
+    return compose_paper(
+        paper,
+        tables=options.table or (),
+        rows=[row.strip() for row in (options.rows or "").split(",") if row.strip()],
+        ours=options.ours,
+        extra=options.settings,
+    )
+
+
+def _show_plan(plan: Reproduction) -> None:
+    rows = []
+    for group in dict.fromkeys(each.group for each in plan.cells):
+        own = [cost for each, cost in zip(plan.cells, plan.costs, strict=True) if each.group == group]
+        part = Reproduction(plan.paper, (), tuple(own), (), plan.gpu)
+        done = sum(cost.standing == "done" for cost in own)
+        calls = sum(cost.to_pay.calls for cost in own)
+        rows.append([group.title, len(own), done, f"{calls:,.0f}", f"{part.hours:.1f}", f"{part.dollars:.2f}"])
+    calls = sum(cost.to_pay.calls for cost in plan.costs)
+    done = sum(cost.standing == "done" for cost in plan.costs)
+    rows.append(["all", len(plan.cells), done, f"{calls:,.0f}", f"{plan.hours:.1f}", f"{plan.dollars:.2f}"])
+    headings = ("runs for", "runs", "done", "calls to pay", f"{plan.gpu.upper()} hours", "dollars, hosted")
+    show(Table(f"{plan.paper.name} reproduced", columns(headings), rows))
+    for line in problems(plan.costs):
+        say(line)
+    if plan.left_out:
+        say(f"beyond the budget: {len(plan.left_out)} runs, such as {plan.left_out[0].cell.label}")
+    other = [each for each in plan.cells if each.prompts == "ours"]
+    if other:
+        say(f"{len(other)} of {len(plan.cells)} runs have our prompts, such as {other[0].cell.label}")
+
+
+def _steps(plan: Reproduction) -> list[Step]:
+    """Return all commands after what is fetched, in order."""
+    runs = running(plan.cells)
+    judged = [step for step in runs if set(step.cells[0].group.tables) & set(plan.paper.judged)]
+    folders = tuple(dict.fromkeys(_folder(each) for step in judged for each in step.cells))
+    judge = [Step(f"judge {len(folders)} runs", ("judge", *folders, *plan.paper.judge))] if folders else []
+    tables = Step("write the tables", ("tables", "--paper", plan.paper.name))
+    return [*runs, *judge, *collecting(runs), tables]
+
+
+def _folder(each: PaperCell) -> str:
+    path = cell_status(each.cell).path
+    return short_path(path) if path is not None else f"RUN[{each.cell.label}]"
+
+
+def _show_steps(steps: Sequence[Step]) -> None:
+    for number, step in enumerate(steps, start=1):
+        console().print(f"# {number} of {len(steps)}: {step.title}", style="dim", highlight=False, markup=False)
+        console().print(step.shown, highlight=False, markup=False, soft_wrap=True)
+
+
+def _confirm(plan: Reproduction, yes: bool) -> None:
+    """Ask before anything is paid.
+
+    Raises:
+        ConfigError: the answer is no, or nobody can be asked.
+    """
+    left = sum(cost.standing != "done" and not cost.problem for cost in plan.costs)
+    if yes or not left:
+        return
+    question = (
+        f"start {left} runs, {plan.hours:.1f} GPU hours and {plan.dollars:.2f} dollars of hosted models by the plan?"
+    )
+    if not sys.stdin.isatty():
+        raise ConfigError(f"{question} There is no terminal to ask: add --yes, or --dry-run to see the commands")
+    if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
+        raise ConfigError("not started")
+
+
+def _reproduce(plan: Reproduction) -> int:
+    steps = _steps(plan)
+    hours = {each.cell.key: cost for each, cost in zip(plan.cells, plan.costs, strict=True)}
+    incomplete = False
+    for number, step in enumerate(steps, start=1):
+        if step.arguments[0] == "run" and all(_is_done(each) for each in step.cells):
+            say(f"{number} of {len(steps)}: {step.title}: done")
+            continue
+        left = [each for other in steps[number - 1 :] if other.arguments[0] == "run" for each in other.cells]
+        rest = Reproduction(plan.paper, (), tuple(hours[each.cell.key] for each in left), (), plan.gpu)
+        ahead = f", about {duration(3600 * rest.hours)} of GPU time ahead by the plan" if rest.hours else ""
+        console().print(f"{number} of {len(steps)}: {step.title}{ahead}", style="bold", highlight=False, markup=False)
+        status = _perform(step)
+        if status not in (EXIT_DONE, EXIT_INCOMPLETE) and step.arguments[0] != "run":
+            complain(f"`{step.shown}` ended with status {status}; the same command goes on after it is mended")
+            return EXIT_ERROR
+        incomplete |= status != EXIT_DONE
+    done = sum(_is_done(each) for each in plan.cells)
+    page = OUT / f"{plan.paper.name}.md"
+    say(f"{done} of {len(plan.cells)} runs are done; what holds: {short_path(page)}")
+    return EXIT_INCOMPLETE if incomplete or done < len(plan.cells) else EXIT_DONE
+
+
+def _is_done(each: PaperCell) -> bool:
+    return cell_status(each.cell).standing == "done"
+
+
+def _perform(step: Step) -> int:
+    """Run a step's command; returns its exit status."""
+    console().print(step.shown, style="dim", highlight=False, markup=False, soft_wrap=True)
+    if step.arguments[0] == "make":
+        return subprocess.run(step.arguments, cwd=Path(ROOT), check=False).returncode
+    return subprocess.run([sys.executable, "-m", "eval", *step.arguments], check=False).returncode
+
+
+if __name__ == "__main__":
+    start(main)

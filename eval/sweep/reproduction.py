@@ -1,0 +1,250 @@
+"""From a paper to commands: its runs, those that fit a budget, and the steps around them."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+from eval.commands.terminal import stage
+from eval.config.prices import load_prices
+from eval.sweep.cells import Composer, Sweep, SweepCell
+from eval.sweep.costing import CellCost, cell_hours, plan_sweep
+from eval.sweep.numbering import sweep_jobs
+from eval.sweep.papers import PaperRuns, RunGroup
+from memsys.assets.paths import ROOT
+from memsys.errors import ConfigError, DataError
+
+#: How an override of the memory and of the prompts begins.
+_MEMORY, _PROMPTS = "memory=", "prompts="
+
+
+@dataclass(frozen=True, slots=True)
+class PaperCell:
+    """One run of a paper.
+
+    Attributes:
+        group: what it is for.
+        job: its settings, as ``memsys run`` takes them.
+        cell: composed.
+    """
+
+    group: RunGroup
+    job: tuple[str, ...]
+    cell: SweepCell
+
+    @property
+    def prompts(self) -> str:
+        """Whose prompts it has: ``authors`` or ``ours``."""
+        return next(each.removeprefix(_PROMPTS) for each in self.job if each.startswith(_PROMPTS))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command of a reproduction.
+
+    Attributes:
+        title: what it does.
+        arguments: of ``memsys``, or of the program that the first one names by its path.
+        cells: the runs that it makes; it is left out when all are done.
+    """
+
+    title: str
+    arguments: tuple[str, ...]
+    cells: tuple[PaperCell, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The command as a person types it."""
+        program = [] if self.arguments[0] in ("make", "python") else ["memsys"]
+        return shlex.join([*program, *self.arguments])
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """The chosen runs of a paper with their costs.
+
+    Attributes:
+        paper: which.
+        cells: the runs that are made.
+        costs: of each of them, in the same order.
+        left_out: runs beyond the budget.
+        gpu: kind of GPU that the hours are for.
+    """
+
+    paper: PaperRuns
+    cells: tuple[PaperCell, ...]
+    costs: tuple[CellCost, ...]
+    left_out: tuple[PaperCell, ...]
+    gpu: str
+
+    @property
+    def hours(self) -> float:
+        """GPU hours of what is still to do."""
+        return sum(cell_hours(cost, self.gpu) or 0 for cost in self.costs)
+
+    @property
+    def dollars(self) -> float:
+        """US dollars of the calls to hosted models that are still to pay and have a price."""
+        prices = load_prices()
+        total = 0.0
+        for cost in self.costs:
+            backbone = cost.cell.plan.backbone if cost.cell.plan else None
+            if backbone is not None and backbone.name in prices:
+                total += prices[backbone.name].of(cost.to_pay.prompt, cost.to_pay.reply)
+        return total
+
+
+def compose_paper(
+    paper: PaperRuns,
+    *,
+    tables: Sequence[int] = (),
+    rows: Sequence[str] = (),
+    ours: bool = False,
+    extra: Sequence[str] = (),
+) -> list[PaperCell]:
+    """Compose the runs of a paper: the authors' prompts and code where there are such, each run once.
+
+    Args:
+        paper: which.
+        tables: numbers of the tables to fill; all where none is named.
+        rows: memory presets to run; all where none is named.
+        ours: run our prompts and the presets made from the paper's text as well.
+        extra: settings for every run.
+
+    Raises:
+        ConfigError: a table or a row does not exist, or a setting is wrong.
+    """
+    composer = Composer()
+    found: dict[str, PaperCell] = {}
+    known: set[str] = set()
+    for group in paper.chosen(tuple(tables)):
+        jobs = list(_jobs(composer, group, extra))
+        wanted = [(_with_memory(job, paper.released), "authors") for job in jobs] + [
+            (job, "ours") for job in jobs if ours
+        ]
+        for job, prompts in wanted:
+            known.add(_memory(job))
+            if rows and _memory(job) not in rows and not {_memory(job)} & {paper.released.get(row) for row in rows}:
+                continue
+            with stage(f"composing run {len(found) + 1}"):
+                made = _compose(composer, group, job, prompts)
+            found.setdefault(made.cell.key, made)
+    if unknown := [row for row in rows if row not in {*known, *paper.released}]:
+        raise ConfigError(
+            f"--rows {unknown[0]}: no run of {paper.name} has this memory; choose of {', '.join(sorted(known))}"
+        )
+    return list(found.values())
+
+
+def _jobs(composer: Composer, group: RunGroup, extra: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    config = composer.compose([*group.run, *extra], sweep=True)
+    for job in sweep_jobs(config):
+        yield tuple(each for each in job if not each.startswith(_PROMPTS))
+
+
+def _compose(composer: Composer, group: RunGroup, job: tuple[str, ...], prompts: str) -> PaperCell:
+    """Compose a run; with our prompts where the authors' cannot be had."""
+    settings = (*job, f"{_PROMPTS}{prompts}")
+    cell = composer.cell(settings)
+    if cell.plan is None and cell.problem.startswith(_PROMPTS):
+        settings = (*job, f"{_PROMPTS}ours")
+        cell = composer.cell(settings)
+    return PaperCell(group, settings, cell)
+
+
+def _memory(job: Sequence[str]) -> str:
+    return next((each.removeprefix(_MEMORY) for each in job if each.startswith(_MEMORY)), "")
+
+
+def _with_memory(job: tuple[str, ...], released: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a job with the preset of the authors' code, where there is one."""
+    name = _memory(job)
+    chosen = released.get(name, name)
+    return tuple(f"{_MEMORY}{chosen}" if each == f"{_MEMORY}{name}" else each for each in job)
+
+
+def within_budget(
+    paper: PaperRuns, cells: Sequence[PaperCell], gpu: str, budget_hours: float | None = None
+) -> Reproduction:
+    """Estimate the runs and choose, in the order of the tables, those that fit into a budget of GPU hours.
+
+    Raises:
+        ConfigError: the GPU is unknown.
+    """
+    folder = cells[0].cell.folder if cells else Path()
+    costs = plan_sweep(Sweep(tuple(each.cell for each in cells), folder), gpu).cells
+    chosen: list[tuple[PaperCell, CellCost]] = []
+    left_out: list[PaperCell] = []
+    spent = 0.0
+    for one, cost in zip(cells, costs, strict=True):
+        hours = cell_hours(cost, gpu) or 0.0
+        if budget_hours is not None and spent + hours > budget_hours:
+            left_out.append(one)
+            continue
+        spent += hours
+        chosen.append((one, cost))
+    return Reproduction(paper, tuple(one for one, _ in chosen), tuple(cost for _, cost in chosen), tuple(left_out), gpu)
+
+
+def fetching(cells: Sequence[PaperCell]) -> list[Step]:
+    """Return the commands that fetch what is missing: data sets, the authors' prompts, the serving environment."""
+    steps = [Step(f"fetch {key}", ("data", key)) for key in _missing_data(cells)]
+    if any(each.prompts == "ours" for each in cells) and (ROOT / "scripts" / "fetch_prompts.py").is_file():
+        steps.append(Step("fetch the authors' prompts", ("make", "prompts")))
+    served = any(each.cell.group and each.cell.plan and _is_vllm(each.cell) for each in cells)
+    if served and (ROOT / "Makefile").is_file() and not (ROOT / ".venv-serve").exists():
+        steps.append(Step("make the environment of vLLM", ("make", "serve-env")))
+    return steps
+
+
+def _is_vllm(cell: SweepCell) -> bool:
+    from memsys.llm.engines.vllm import VllmEngineConfig
+
+    backbone = cell.valid_plan().backbone
+    return backbone is not None and isinstance(backbone.engine, VllmEngineConfig)
+
+
+def _missing_data(cells: Sequence[PaperCell]) -> list[str]:
+    missing: dict[str, None] = {}
+    for each in cells:
+        if each.cell.plan is not None:
+            try:
+                each.cell.data  # noqa: B018
+            except DataError:
+                missing[each.cell.plan.dataset.info.key] = None
+    return list(missing)
+
+
+def running(cells: Sequence[PaperCell]) -> list[Step]:
+    """Return the commands that make the runs, one for each set of runs that is a product of settings."""
+    steps = []
+    groups = dict.fromkeys(each.group for each in cells)
+    for group in groups:
+        own = {each.job: each for each in cells if each.group == group}
+        for line, jobs in _products(list(own)):
+            steps.append(Step(group.title, ("run", "-m", *line), tuple(own[job] for job in jobs)))
+    return steps
+
+
+def collecting(steps: Sequence[Step]) -> list[Step]:
+    """Return the commands that keep the numbers of finished runs."""
+    return [
+        replace(step, title=f"keep {step.title}", arguments=("sweep", "collect", *step.arguments[2:])) for step in steps
+    ]
+
+
+def _products(jobs: Sequence[tuple[str, ...]]) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
+    """Return command lines that make just these jobs, each with its jobs; few where the jobs are products of values."""
+    values: list[list[str]] = [list(dict.fromkeys(column)) for column in zip(*jobs, strict=True)]
+    if set(product(*values)) == set(jobs):
+        return [(tuple(map(_swept, values)), list(jobs))]
+    column = next(place for place, found in enumerate(values) if len(found) > 1)
+    parts = ([job for job in jobs if job[column] == value] for value in values[column])
+    return [line for part in parts for line in _products(part)]
+
+
+def _swept(values: Sequence[str]) -> str:
+    """Return one override of several values: ``memory=rag,clag``."""
+    key = values[0].partition("=")[0]
+    return f"{key}={','.join(value.partition('=')[2] for value in values)}"
