@@ -1,0 +1,114 @@
+"""``memsys reproduce``: the runs of a paper, the commands that make them, and what a budget leaves out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import eval.reproduce
+from eval.commands.commands import EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE
+from eval.config.presets import CONF, preset_names
+from eval.reproduce import main
+from eval.results.tables.spec import load_spec
+from eval.sweep.cells import Composer
+from eval.sweep.papers import load_paper, load_papers
+from eval.sweep.reproduction import Step, _products, compose_paper, running, within_budget
+from memsys.errors import ConfigError
+
+SMALL = ("mode=retrieval_only", "dataset=locomo_sample", "embedder=hashing", "backbone=smollm2_135m")
+
+
+def test_every_sweep_and_table_of_a_paper_is_in_its_runs() -> None:
+    papers = load_papers()
+    settings = {each for paper in papers.values() for group in paper.groups for each in group.run}
+    assert {each.removeprefix("+sweep=") for each in settings if each.startswith("+sweep=")} == set(
+        preset_names(CONF / "sweep")
+    )
+    for name, paper in papers.items():
+        tables = load_spec(name).tables
+        assert {number for group in paper.groups for number in group.tables} <= set(tables)
+        assert all(table in tables for table in paper.judged)
+        memories = set(preset_names(CONF / "memory"))
+        assert {*paper.released, *paper.released.values()} <= memories
+
+
+@given(st.sets(st.tuples(*(st.sampled_from(["1", "2", "3"]) for _ in range(3))), min_size=1))
+def test_commands_make_just_the_jobs(values: set[tuple[str, ...]]) -> None:
+    jobs = [tuple(f"{key}={value}" for key, value in zip("abc", job, strict=True)) for job in sorted(values)]
+    made: list[tuple[str, ...]] = []
+    for line, own in _products(jobs):
+        made += own
+        lists = [override.partition("=")[2].split(",") for override in line]
+        assert len(own) == len(lists[0]) * len(lists[1]) * len(lists[2])
+    assert sorted(made) == jobs
+
+
+def test_the_authors_code_and_prompts_run_and_ours_are_a_second_row() -> None:
+    paper = load_paper("clag")
+    authors = compose_paper(paper, tables=[5], extra=SMALL[1:])
+    both = compose_paper(paper, tables=[5], extra=SMALL[1:], ours=True)
+
+    def memories(cells: Sequence[object]) -> list[str]:
+        return [each.cell.valid_plan().memory.name for each in cells]  # type: ignore[attr-defined]
+
+    assert memories(authors) == ["clag_cosine", "clag_kmeans", "clag_code"]
+    assert memories(both)[3:] == ["clag_cosine", "clag_kmeans", "clag"]
+    assert all(each.prompts == "ours" for each in both[3:])
+    (step,) = running(authors)
+    composed = Composer().sweep(step.arguments[2:]).cells
+    assert [cell.key for cell in composed] == [each.cell.key for each in step.cells]
+
+
+def test_rows_choose_memories_by_either_name_and_an_unknown_one_is_refused() -> None:
+    paper = load_paper("clag")
+    for name in ("clag", "clag_code"):
+        (one,) = compose_paper(paper, tables=[5], rows=[name], extra=SMALL)
+        assert one.cell.valid_plan().memory.name == "clag_code"
+    with pytest.raises(ConfigError, match="--rows rg: no run of clag has this memory"):
+        compose_paper(paper, tables=[5], rows=["rg"], extra=SMALL)
+    with pytest.raises(ConfigError, match="no run of clag fills table 8"):
+        compose_paper(paper, tables=[8])
+
+
+def test_a_budget_takes_the_runs_that_fit() -> None:
+    paper = load_paper("clag")
+    cells = compose_paper(paper, tables=[5], extra=["dataset=locomo_sample"])
+    whole = within_budget(paper, cells, "a100")
+    assert whole.hours > 0 and not whole.left_out
+    nothing = within_budget(paper, cells, "a100", 0.0)
+    assert not nothing.cells and len(nothing.left_out) == 3
+    some = within_budget(paper, cells, "a100", whole.hours * 0.9)
+    assert 0 < len(some.cells) < 3 and some.hours <= whole.hours * 0.9
+
+
+def test_a_dry_run_prints_every_command_and_starts_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(eval.reproduce, "_perform", lambda step: pytest.fail(step.shown))
+    arguments = ["clag", "--table", "1", "--rows", "rag_clag", *SMALL, f"runs_dir={tmp_path}"]
+    assert main([*arguments, "--dry-run"]) == EXIT_DONE
+    shown = capsys.readouterr().out
+    for command in ("memsys run -m ", "memsys sweep collect ", "memsys tables --paper clag"):
+        assert command in shown
+    assert main(arguments) == EXIT_ERROR
+    assert "add --yes" in capsys.readouterr().err
+
+
+def test_runs_are_made_once_and_a_second_start_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    performed: list[str] = []
+    really = eval.reproduce._perform
+
+    def perform(step: Step) -> int:
+        performed.append(step.arguments[0])
+        return really(step) if step.arguments[0] == "run" else EXIT_DONE
+
+    arguments = ["clag", "--table", "1", "--rows", "rag_clag", "--yes", *SMALL, f"runs_dir={tmp_path}"]
+    monkeypatch.setattr(eval.reproduce, "_perform", lambda step: EXIT_INCOMPLETE)
+    assert main(arguments) == EXIT_INCOMPLETE
+    monkeypatch.setattr(eval.reproduce, "_perform", perform)
+    assert main(arguments) == EXIT_DONE
+    assert performed == ["run", "sweep", "tables"]
+    assert main(arguments) == EXIT_DONE
+    assert performed[3:] == ["sweep", "tables"]
