@@ -1,7 +1,8 @@
 """Reproduce a paper: plan, fetch what is missing, run, judge, collect, tables: ``memsys reproduce PAPER``.
 
 Every step is a command of its own, which ``--dry-run`` prints. Started again it goes on: finished runs, verdicts and
-files are kept. The authors' prompts and released presets run; ``--ours`` adds ours as a second row.
+files are kept. The authors' prompts run; ``--released`` adds the presets of their code and ``--ours`` our prompts,
+each as a second row.
 
 Exit status: 0 when all runs are done, 3 when some are not, 2 when a step fails.
 """
@@ -76,7 +77,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--table", type=count(1), action="append", help="number of a table; repeatable (default: all)")
     parser.add_argument("--rows", help="memory presets, with commas (default: all of the tables)")
-    parser.add_argument("--ours", action="store_true", help="run our prompts and presets too: a second row")
+    parser.add_argument(
+        "--released", action="store_true", help="run the presets of the authors' code too: a second row"
+    )
+    parser.add_argument("--ours", action="store_true", help="run our prompts too: a second row")
     parser.add_argument("--gpu", default="a100", help=f"which GPU the hours are for: {', '.join(GPUS)} (default: a100)")
     parser.add_argument("--budget-hours", type=float, help="leave runs out that do not fit into so many GPU hours")
     parser.add_argument("--dry-run", action="store_true", help="print the plan and every command, and stop")
@@ -89,6 +93,7 @@ def _compose(paper: PaperRuns, options: argparse.Namespace) -> list[PaperCell]:
         paper,
         tables=options.table or (),
         rows=[row.strip() for row in (options.rows or "").split(",") if row.strip()],
+        released=options.released,
         ours=options.ours,
         extra=options.settings,
     )
@@ -169,7 +174,7 @@ def _reproduce(plan: Reproduction) -> int:
         console().print(f"{number} of {len(steps)}: {step.title}{ahead}", style="bold", highlight=False, markup=False)
         status = _perform(step)
         if status not in (EXIT_DONE, EXIT_INCOMPLETE) and step.arguments[0] != "run":
-            complain(f"`{step.shown}` ended with status {status}; the same command goes on after it is mended")
+            complain(f"`{step.shown}` ended with status {status}; start the same command again when its cause is gone")
             return EXIT_ERROR
         incomplete |= status != EXIT_DONE
     done = sum(_is_done(each) for each in plan.cells)

@@ -28,7 +28,7 @@ class RunGroup:
 
     @property
     def title(self) -> str:
-        """What the runs are for."""
+        """Purpose of the runs."""
         if not self.tables:
             return self.claim
         return f"Table{'s' if len(self.tables) > 1 else ''} {', '.join(map(str, self.tables))}"
@@ -83,7 +83,7 @@ def load_paper(name: str) -> PaperRuns:
     """
     papers = load_papers()
     if name not in papers:
-        raise ConfigError(f"{name!r} is no paper of {FILE}{did_you_mean(name, papers)}; there are {', '.join(papers)}")
+        raise ConfigError(f"{name!r} is not in {FILE}{did_you_mean(name, papers)}; there are {', '.join(papers)}")
     return papers[name]
 
 

@@ -100,16 +100,18 @@ def compose_paper(
     *,
     tables: Sequence[int] = (),
     rows: Sequence[str] = (),
+    released: bool = False,
     ours: bool = False,
     extra: Sequence[str] = (),
 ) -> list[PaperCell]:
-    """Compose the runs of a paper: the authors' prompts and code where there are such, each run once.
+    """Compose the runs of a paper with the authors' prompts where there are such, each run once.
 
     Args:
         paper: which.
         tables: numbers of the tables to fill; all where none is named.
         rows: memory presets to run; all where none is named.
-        ours: run our prompts and the presets made from the paper's text as well.
+        released: run the presets of the authors' code as well.
+        ours: run our prompts as well.
         extra: settings for every run.
 
     Raises:
@@ -120,17 +122,16 @@ def compose_paper(
     known: set[str] = set()
     for group in paper.chosen(tuple(tables)):
         jobs = list(_jobs(composer, group, extra))
-        wanted = [(_with_memory(job, paper.released), "authors") for job in jobs] + [
-            (job, "ours") for job in jobs if ours
-        ]
+        code = [_with_memory(job, paper.released) for job in jobs if released and _memory(job) in paper.released]
+        wanted = [(job, "authors") for job in (*jobs, *code)] + [(job, "ours") for job in jobs if ours]
         for job, prompts in wanted:
             known.add(_memory(job))
-            if rows and _memory(job) not in rows and not {_memory(job)} & {paper.released.get(row) for row in rows}:
+            if rows and _memory(job) not in rows:
                 continue
             with stage(f"composing run {len(found) + 1}"):
                 made = _compose(composer, group, job, prompts)
             found.setdefault(made.cell.key, made)
-    if unknown := [row for row in rows if row not in {*known, *paper.released}]:
+    if unknown := [row for row in rows if row not in known]:
         raise ConfigError(
             f"--rows {unknown[0]}: no run of {paper.name} has this memory; choose of {', '.join(sorted(known))}"
         )

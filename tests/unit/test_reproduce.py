@@ -14,7 +14,7 @@ from eval.reproduce import main
 from eval.results.tables.spec import load_spec
 from eval.sweep.cells import Composer
 from eval.sweep.papers import load_paper, load_papers
-from eval.sweep.reproduction import Step, _products, compose_paper, running, within_budget
+from eval.sweep.reproduction import PaperCell, Step, _products, compose_paper, running, within_budget
 from memsys.errors import ConfigError
 
 SMALL = ("mode=retrieval_only", "dataset=locomo_sample", "embedder=hashing", "backbone=smollm2_135m")
@@ -45,27 +45,26 @@ def test_commands_make_just_the_jobs(values: set[tuple[str, ...]]) -> None:
     assert sorted(made) == jobs
 
 
-def test_the_authors_code_and_prompts_run_and_ours_are_a_second_row() -> None:
+def test_the_authors_code_and_our_prompts_are_rows_of_their_own() -> None:
     paper = load_paper("clag")
-    authors = compose_paper(paper, tables=[5], extra=SMALL[1:])
-    both = compose_paper(paper, tables=[5], extra=SMALL[1:], ours=True)
+    plain = compose_paper(paper, tables=[5], extra=SMALL[1:])
+    every = compose_paper(paper, tables=[5], extra=SMALL[1:], released=True, ours=True)
 
-    def memories(cells: Sequence[object]) -> list[str]:
-        return [each.cell.valid_plan().memory.name for each in cells]  # type: ignore[attr-defined]
+    def memories(cells: Sequence[PaperCell]) -> list[str]:
+        return [each.cell.valid_plan().memory.name for each in cells]
 
-    assert memories(authors) == ["clag_cosine", "clag_kmeans", "clag_code"]
-    assert memories(both)[3:] == ["clag_cosine", "clag_kmeans", "clag"]
-    assert all(each.prompts == "ours" for each in both[3:])
-    (step,) = running(authors)
+    assert memories(plain) == ["clag_cosine", "clag_kmeans", "clag"]
+    assert memories(every) == [*memories(plain), "clag_code", *memories(plain)]
+    assert [each.prompts for each in every[4:]] == ["ours"] * 3
+    (step,) = running(plain)
     composed = Composer().sweep(step.arguments[2:]).cells
     assert [cell.key for cell in composed] == [each.cell.key for each in step.cells]
 
 
-def test_rows_choose_memories_by_either_name_and_an_unknown_one_is_refused() -> None:
+def test_rows_choose_memories_and_an_unknown_one_is_refused() -> None:
     paper = load_paper("clag")
-    for name in ("clag", "clag_code"):
-        (one,) = compose_paper(paper, tables=[5], rows=[name], extra=SMALL)
-        assert one.cell.valid_plan().memory.name == "clag_code"
+    (one,) = compose_paper(paper, tables=[5], rows=["clag"], extra=SMALL)
+    assert one.cell.valid_plan().memory.name == "clag"
     with pytest.raises(ConfigError, match="--rows rg: no run of clag has this memory"):
         compose_paper(paper, tables=[5], rows=["rg"], extra=SMALL)
     with pytest.raises(ConfigError, match="no run of clag fills table 8"):
