@@ -324,7 +324,9 @@ def test_totals_are_sums() -> None:
 
 
 def test_a_reason_that_keeps_many_cells_is_told_once(tmp_path: Path) -> None:
-    sweep = Composer().sweep(["memory=rag,bm25_turn,hybrid_turn", "dataset=locomo", f"dataset.data_dir={tmp_path}"])
+    sweep = Composer().sweep(
+        ["backbone=smollm2_135m", "memory=rag,bm25_turn,hybrid_turn", "dataset=locomo", f"dataset.data_dir={tmp_path}"]
+    )
     lines = problems(plan_sweep(sweep, "a100").cells)
     assert len(lines) == 1
     assert lines[0].startswith("rag | locomo | smollm2_135m | seed 0 and 2 more: ")
