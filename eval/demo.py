@@ -1,4 +1,4 @@
-"""Put the sample conversation through RAG, A-Mem and CLAG on an embedded model: ``memsys demo``.
+"""Put the sample conversation through RAG, A-Mem and CLAG on a small model: ``memsys demo``.
 
 It fetches the models that it needs (0.6 GB) where they are not here, and takes minutes on two cores. What follows are
 settings as those of `memsys run`, for instance `memsys demo seed=1`.
