@@ -17,7 +17,7 @@ from eval.commands.commands import EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, expla
 from eval.commands.counting import duration
 from eval.commands.terminal import complain, console, say
 from eval.commands.whole_numbers import count
-from eval.rendering.table import Table, columns
+from eval.rendering.table import Cell, Table, columns
 from eval.rendering.terminal import show
 from eval.runs.folders import short_path
 from eval.sweep.costing import GPUS
@@ -100,7 +100,7 @@ def _compose(paper: PaperRuns, options: argparse.Namespace) -> list[PaperCell]:
 
 
 def _show_plan(plan: Reproduction) -> None:
-    rows = []
+    rows: list[list[Cell]] = []
     for group in dict.fromkeys(each.group for each in plan.cells):
         own = [cost for each, cost in zip(plan.cells, plan.costs, strict=True) if each.group == group]
         part = Reproduction(plan.paper, (), tuple(own), (), plan.gpu)

@@ -130,7 +130,7 @@ def paper_overview(tables: Sequence[PaperTable]) -> str:
 
 def _claim_rows(paper: str, tables: Sequence[PaperTable]) -> list[tuple[str, ...]]:
     numbers, measured = load_printed(paper), _measured_values(tables)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for claim in load_superiority():
         if claim.paper == paper:
             printed, ours = check_claim(claim, numbers), check_claim(claim, numbers, measured.get)
