@@ -8,6 +8,8 @@ Exit status: 0 when all runs are done, 3 when some are not, 2 when a step fails.
 """
 
 import argparse
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -24,6 +26,7 @@ from eval.sweep.costing import GPUS
 from eval.sweep.papers import PaperRuns, load_paper, load_papers
 from eval.sweep.plan_report import problems
 from eval.sweep.reproduction import (
+    PROGRAMS,
     PaperCell,
     Reproduction,
     Step,
@@ -190,8 +193,13 @@ def _is_done(each: PaperCell) -> bool:
 def _perform(step: Step) -> int:
     """Run a step's command; returns its exit status."""
     console().print(step.shown, style="dim", highlight=False, markup=False, soft_wrap=True)
-    if step.arguments[0] == "make":
-        return subprocess.run(step.arguments, cwd=Path(ROOT), check=False).returncode
+    if step.arguments[0] in PROGRAMS:
+        program = shutil.which(step.arguments[0], path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        if program is None:
+            complain(f"there is no program {step.arguments[0]}; install it, or run `{step.shown}` elsewhere")
+            return EXIT_ERROR
+        variables = {**os.environ, "HF_HUB_OFFLINE": "0"}  # this step is there to fetch
+        return subprocess.run([program, *step.arguments[1:]], cwd=Path(ROOT), env=variables, check=False).returncode
     return subprocess.run([sys.executable, "-m", "eval", *step.arguments], check=False).returncode
 
 

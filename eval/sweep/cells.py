@@ -136,8 +136,8 @@ class Composer:
         config = without_hydra(self.compose(overrides, sweep=False))
         return replace(make_cell(config, overrides), datasets=self._datasets)
 
-    def sweep(self, overrides: Sequence[str]) -> Sweep:
-        """Return all cells of a sweep, in the order in which Hydra would launch them.
+    def jobs(self, overrides: Sequence[str]) -> tuple[list[list[str]], Path]:
+        """Return the overrides of each cell of a sweep, in the order in which Hydra launches them, and its folder.
 
         Raises:
             ConfigError: an override is wrong.
@@ -145,12 +145,20 @@ class Composer:
         overrides = check_command_line(["-m", *overrides]).overrides
         overrides = (*overrides, *chosen_model(overrides))
         config = self.compose(overrides, sweep=True)
-        jobs = sweep_jobs(config, self._loader)
+        return sweep_jobs(config, self._loader), Path(config.runs_dir) / str(config.experiment)
+
+    def sweep(self, overrides: Sequence[str]) -> Sweep:
+        """Return all cells of a sweep, in the order in which Hydra would launch them.
+
+        Raises:
+            ConfigError: an override is wrong.
+        """
+        jobs, folder = self.jobs(overrides)
         cells = []
         for number, job in enumerate(jobs, start=1):
             with stage(f"composing cell {number} of {len(jobs)}"):
                 cells.append(self.cell(job))
-        return Sweep(tuple(cells), Path(config.runs_dir) / str(config.experiment))
+        return Sweep(tuple(cells), folder)
 
 
 def make_cell(config: "DictConfig", overrides: Sequence[str]) -> SweepCell:

@@ -10,11 +10,15 @@ from eval.commands.terminal import stage
 from eval.config.prices import load_prices
 from eval.sweep.cells import Composer, Sweep, SweepCell
 from eval.sweep.costing import CellCost, cell_hours, plan_sweep
-from eval.sweep.numbering import sweep_jobs
 from eval.sweep.papers import PaperRuns, RunGroup
+from memsys.assets.catalog import model_folder
 from memsys.assets.paths import ROOT
 from memsys.errors import ConfigError, DataError
 
+#: Commands of other programs.
+PROGRAMS = ("make", "hf")
+#: Settings with which answers are scored by a model of the hub.
+_SCORED_BY = {"scoring=full": "roberta-large"}
 #: How an override of the memory and of the prompts begins.
 _MEMORY, _PROMPTS = "memory=", "prompts="
 
@@ -45,7 +49,7 @@ class Step:
 
     Attributes:
         title: what it does.
-        arguments: of ``memsys``, or of the program that the first one names by its path.
+        arguments: of ``memsys``, or of the program of :data:`PROGRAMS` that the first one names.
         cells: the runs that it makes; it is left out when all are done.
     """
 
@@ -56,8 +60,7 @@ class Step:
     @property
     def shown(self) -> str:
         """The command as a person types it."""
-        program = [] if self.arguments[0] in ("make", "python") else ["memsys"]
-        return shlex.join([*program, *self.arguments])
+        return shlex.join(self.arguments if self.arguments[0] in PROGRAMS else ["memsys", *self.arguments])
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +142,8 @@ def compose_paper(
 
 
 def _jobs(composer: Composer, group: RunGroup, extra: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    config = composer.compose([*group.run, *extra], sweep=True)
-    for job in sweep_jobs(config):
+    jobs, _ = composer.jobs([*group.run, *extra])
+    for job in jobs:
         yield tuple(each for each in job if not each.startswith(_PROMPTS))
 
 
@@ -193,6 +196,12 @@ def fetching(cells: Sequence[PaperCell]) -> list[Step]:
     steps = [Step(f"fetch {key}", ("data", key)) for key in _missing_data(cells)]
     if any(each.prompts == "ours" for each in cells) and (ROOT / "scripts" / "fetch_prompts.py").is_file():
         steps.append(Step("fetch the authors' prompts", ("make", "prompts")))
+    scorers = {model for each in cells for setting, model in _SCORED_BY.items() if setting in each.job}
+    steps += [
+        Step(f"fetch {model}, which scores answers", ("hf", "download", model))
+        for model in sorted(scorers)
+        if not model_folder(model).is_dir()
+    ]
     served = any(each.cell.group and each.cell.plan and _is_vllm(each.cell) for each in cells)
     if served and (ROOT / "Makefile").is_file() and not (ROOT / ".venv-serve").exists():
         steps.append(Step("make the environment of vLLM", ("make", "serve-env")))

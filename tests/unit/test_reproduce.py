@@ -26,11 +26,16 @@ def test_every_sweep_and_table_of_a_paper_is_in_its_runs() -> None:
     assert {each.removeprefix("+sweep=") for each in settings if each.startswith("+sweep=")} == set(
         preset_names(CONF / "sweep")
     )
+    memories, composer = set(preset_names(CONF / "memory")), Composer()
     for name, paper in papers.items():
+        for group in paper.groups:
+            jobs, _ = composer.jobs(group.run)
+            assert {
+                each.removeprefix("memory=") for job in jobs for each in job if each.startswith("memory=")
+            } <= memories
         tables = load_spec(name).tables
         assert {number for group in paper.groups for number in group.tables} <= set(tables)
         assert all(table in tables for table in paper.judged)
-        memories = set(preset_names(CONF / "memory"))
         assert {*paper.released, *paper.released.values()} <= memories
 
 
