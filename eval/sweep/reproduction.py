@@ -196,7 +196,8 @@ def fetching(cells: Sequence[PaperCell]) -> list[Step]:
     steps = [Step(f"fetch {key}", ("data", key)) for key in _missing_data(cells)]
     if any(each.prompts == "ours" for each in cells) and (ROOT / "scripts" / "fetch_prompts.py").is_file():
         steps.append(Step("fetch the authors' prompts", ("make", "prompts")))
-    scorers = {model for each in cells for setting, model in _SCORED_BY.items() if setting in each.job}
+    answering = [each for each in cells if each.cell.plan is not None and each.cell.plan.backbone is not None]
+    scorers = {model for each in answering for setting, model in _SCORED_BY.items() if setting in each.job}
     steps += [
         Step(f"fetch {model}, which scores answers", ("hf", "download", model))
         for model in sorted(scorers)
