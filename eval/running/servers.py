@@ -52,7 +52,6 @@ async def fitted(config: BackboneConfig, cache_dir: Path, log_dir: Path) -> Fitt
 
     Raises:
         ConfigError: a setting that the user gave is none that the server takes.
-        BackboneUnusableError: no call of the run would be taken.
     """
     if not isinstance(config.engine, ServedByOthers):
         return FittedBackbone(config)
@@ -77,8 +76,8 @@ async def _asked(config: BackboneConfig, log_dir: Path) -> Findings | None:
     try:
         with announced(f"asking the server of backbone {config.name} what it takes"):
             return await probe(config, log_dir, whole=False)
-    except BackboneUnusableError:
-        raise
+    except BackboneUnusableError:  # the run's first call says so, and leaves a run that goes on
+        return None
     except BackboneError as error:
         logger.warning("backbone %s: what its server takes could not be found out: %s", config.name, error)
         return None

@@ -180,6 +180,7 @@ def test_a_pause_that_is_asked_for_uses_up_no_retry_and_is_said(
         await real(0)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr("memsys.llm.rate_limits.monotonic", lambda: sum(slept))
     with stub() as server:
         left = [(429, {"error": {"message": "slow down"}}, {"Retry-After": "20"})] * 4
         server.state.bodies = lambda request: left.pop() if left else None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import eval.reproduce
+from eval import reproduce
 from eval.commands.commands import EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE
 from eval.config.presets import CONF, preset_names
 from eval.reproduce import main
@@ -90,7 +90,7 @@ def test_a_budget_takes_the_runs_that_fit() -> None:
 def test_a_dry_run_prints_every_command_and_starts_none(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(eval.reproduce, "_perform", lambda step: pytest.fail(step.shown))
+    monkeypatch.setattr(reproduce, "_perform", lambda step: pytest.fail(step.shown))
     arguments = ["clag", "--table", "1", "--rows", "rag_clag", *SMALL, f"runs_dir={tmp_path}"]
     assert main([*arguments, "--dry-run"]) == EXIT_DONE
     shown = capsys.readouterr().out
@@ -102,16 +102,16 @@ def test_a_dry_run_prints_every_command_and_starts_none(
 
 def test_runs_are_made_once_and_a_second_start_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     performed: list[str] = []
-    really = eval.reproduce._perform
+    really = reproduce._perform
 
     def perform(step: Step) -> int:
         performed.append(step.arguments[0])
         return really(step) if step.arguments[0] == "run" else EXIT_DONE
 
     arguments = ["clag", "--table", "1", "--rows", "rag_clag", "--yes", *SMALL, f"runs_dir={tmp_path}"]
-    monkeypatch.setattr(eval.reproduce, "_perform", lambda step: EXIT_INCOMPLETE)
+    monkeypatch.setattr(reproduce, "_perform", lambda step: EXIT_INCOMPLETE)
     assert main(arguments) == EXIT_INCOMPLETE
-    monkeypatch.setattr(eval.reproduce, "_perform", perform)
+    monkeypatch.setattr(reproduce, "_perform", perform)
     assert main(arguments) == EXIT_DONE
     assert performed == ["run", "sweep", "tables"]
     assert main(arguments) == EXIT_DONE

@@ -209,7 +209,7 @@ def test_no_credit_ends_the_run_at_once(
     """A question that waited for the refused one was sent before the run had ended."""
     server.state.bodies = lambda request: (200, {"error": {"message": "Insufficient credits", "code": 402}})
     assert not run(server, tmp_path, limit, memory=memory, cached=cached).complete
-    assert server.state.count == 1
+    assert server.state.count == 2  # the look at what the server takes, and the first call
     assert "Insufficient credits; no credit or quota is left: add credit" in capsys.readouterr().err
     server.state.bodies = None
     assert run(server, tmp_path, memory=memory, cached=cached).complete
