@@ -149,6 +149,7 @@ _OPENS_RUN_FILES = {
     "eval/runs/load.py",  # reads them, for everybody
     "eval/runs/rundir.py",  # writes a run, and takes it up again
     "eval/running/budgets.py",  # sums what earlier parts of a run that goes on have paid
+    "eval/sweep/expense.py",  # counts the calls of a run that goes on, before its first
     "eval/running/proxy/ledger.py",  # the proxy's own ledger, which belongs to no run
     "eval/scoring/verdicts/store.py",  # verdicts, in files of the judges' own
     "eval/scoring/verdicts/orders.py",  # likewise

@@ -491,7 +491,7 @@ def test_calls_by_hand() -> None:
         ("consolidate", "overall_personality"): 2,
     }
     assert planned("memorybank_items_small", DataShape([300], [300], {6: 3})) == {
-        ("prepare", "day_summary"): 6, ("consolidate", "overall_history"): 1,
+        ("prepare", "day_summary"): 12, ("consolidate", "overall_history"): 1,
     }  # fmt: skip
 
 

@@ -815,9 +815,8 @@ def test_the_command_serves_a_program_and_sums_its_ledger_up(
     assert re.search(r"dollars: 0\.\d*[1-9]\d*, list prices of 2026-03", said)
     assert "failed" not in said
     record = json.loads((folder / "proxy.json").read_text())
-    assert record["price"] == {
-            "prompt": 1000.0, "completion": 2000.0, "cached": None, "batch": 1.0, "date": "2026-03", "source": "somebody",
-        }  # fmt: skip
+    price = {"prompt": 1000.0, "completion": 2000.0, "cached": None, "batch": 1.0}
+    assert record["price"] == {**price, "date": "2026-03", "source": "somebody"}
     assert "sk-0123" not in json.dumps(record) and record["command"][-1] == "***"
     assert {entry.name for entry in folder.iterdir()} <= {
         ".lock", "calls.jsonl", "embeddings.jsonl", "proxy.json", "logs",
