@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Sequence
 
+from eval.commands.asking import can_ask, confirmed
 from memsys.assets.contract import Asset
 from memsys.assets.fetch import fetch
 from memsys.assets.paths import models_dir
@@ -40,12 +41,7 @@ def _ask(needs: str, size: int, otherwise: str) -> None:
         AssetError: there is no terminal, or the answer is no.
     """
     ways = f"{needs}: add --yes to fetch it, as `memsys models` does{', or ' + otherwise if otherwise else ''}"
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise AssetError(ways)
-    sys.stderr.write(f"{needs}.\nFetch {_megabytes(size)}? [Y/n] ")
-    sys.stderr.flush()
-    answer = sys.stdin.readline()
-    if not answer or answer.strip().lower() not in ("", "y", "yes"):
+    if not can_ask() or not confirmed(f"{needs}.\nFetch {_megabytes(size)}?", default=True):
         raise AssetError(ways)
 
 

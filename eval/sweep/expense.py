@@ -1,10 +1,10 @@
 """Costs of a run at a hosted model, said before its first call, and a question where somebody can answer it."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from eval.commands.asking import can_ask, confirmed
 from eval.commands.counting import short
 from eval.commands.terminal import say
 from eval.config.prices import FILE, Price, load_prices
@@ -18,8 +18,6 @@ from memsys.llm.config import BackboneConfig
 from memsys.llm.engines.contract import ServedByOthers
 from memsys.llm.ledger import CallRecord
 from memsys.proxies import is_local
-
-_YES = ("y", "yes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +94,6 @@ def agrees(plan: Plan, *, agreed: bool) -> bool:
     if found is None:
         return True
     say(found.text())
-    if agreed or not (found.totals.calls and sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+    if agreed or not found.totals.calls or not can_ask():
         return True
-    sys.stderr.write("Go on? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in _YES
+    return confirmed("Go on?")
