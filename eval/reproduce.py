@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.commands.asking import can_ask, confirmed
 from eval.commands.commands import EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, explains_errors, program, start
 from eval.commands.counting import duration
 from eval.commands.terminal import complain, console, say
@@ -52,17 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     paper = load_paper(options.paper)
     cells = _compose(paper, options)
     fetches = fetching(cells)
-    plan = within_budget(paper, cells, options.gpu, options.budget_hours)
-    if options.dry_run:
-        _show_plan(plan)
-        _show_steps([*fetches, *_steps(plan)])
-        return EXIT_DONE
-    if fetches:
+    if fetches and not options.dry_run:
         for step in fetches:
             if (status := _perform(step)) != EXIT_DONE:
                 complain(f"`{step.shown}` ended with status {status}; the runs that need nothing of it go on")
-        plan = within_budget(paper, _compose(paper, options), options.gpu, options.budget_hours)
+        cells = _compose(paper, options)
+    plan = within_budget(paper, cells, options.gpu, options.budget_hours)
     _show_plan(plan)
+    if options.dry_run:
+        _show_steps([*fetches, *_steps(plan)])
+        return EXIT_DONE
     _confirm(plan, options.yes)
     return _reproduce(plan)
 
@@ -157,9 +157,9 @@ def _confirm(plan: Reproduction, yes: bool) -> None:
     question = (
         f"start {left} runs, {plan.hours:.1f} GPU hours and {plan.dollars:.2f} dollars of hosted models by the plan?"
     )
-    if not sys.stdin.isatty():
+    if not can_ask():
         raise ConfigError(f"{question} There is no terminal to ask: add --yes, or --dry-run to see the commands")
-    if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
+    if not confirmed(question):
         raise ConfigError("not started")
 
 

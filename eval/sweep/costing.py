@@ -140,7 +140,7 @@ def plan_sweep(sweep: Sweep, gpu: str = "a100") -> SweepPlan:
     for number, cell in enumerate(sweep.cells, start=1):
         with stage(f"estimating cell {number} of {len(sweep.cells)}"):
             costs.append(_cell_cost(cell, paid))
-    return SweepPlan(costs, _groups(costs, GPUS[gpu]), gpu)
+    return SweepPlan(costs, group_costs(costs, gpu), gpu)
 
 
 def _cell_cost(cell: SweepCell, paid: set[tuple[str, ...]]) -> CellCost:
@@ -182,13 +182,14 @@ def _paid(cell: SweepCell, calls: ExpectedCalls, paid: set[tuple[str, ...]]) -> 
     return False
 
 
-def _groups(costs: Sequence[CellCost], gpu: Gpu) -> list[GroupCost]:
+def group_costs(costs: Sequence[CellCost], gpu: str) -> list[GroupCost]:
+    """Return the costs of the cells of each backbone that have to run, on one kind of :data:`GPUS`."""
     by_backbone: dict[str, list[CellCost]] = defaultdict(list)
     for cost in costs:
         plan = cost.cell.plan
         if plan is not None and plan.backbone is not None and cost.standing != "done" and not cost.problem:
             by_backbone[plan.backbone.name].append(cost)
-    return [_group(name, found, gpu) for name, found in by_backbone.items()]
+    return [_group(name, found, GPUS[gpu]) for name, found in by_backbone.items()]
 
 
 def _group(name: str, costs: Sequence[CellCost], gpu: Gpu) -> GroupCost:
@@ -237,10 +238,3 @@ def row_hours(cost: CellCost, size: float, gpu: Gpu) -> float:
     share = max(cost.shape.turns) / sum(cost.shape.turns)
     prompts = cost.writing.prompt * 2e9 * size / (ARITHMETIC_SHARE * gpu.arithmetic * 1e12)
     return share * (prompts + cost.writing.reply * step_seconds(size, gpu)) / 3600
-
-
-def cell_hours(cost: CellCost, gpu: str) -> float | None:
-    """Return the GPU hours of a cell alone on a running server; ``None`` where they are not known."""
-    for group in _groups([cost], GPUS[gpu]):
-        return None if group.hours is None else max(group.hours - START_HOURS * group.gpus, 0.0)
-    return 0.0

@@ -9,7 +9,7 @@ from pathlib import Path
 from eval.commands.terminal import stage
 from eval.config.prices import load_prices
 from eval.sweep.cells import Composer, Sweep, SweepCell
-from eval.sweep.costing import CellCost, cell_hours, plan_sweep
+from eval.sweep.costing import CellCost, group_costs, plan_sweep
 from eval.sweep.papers import PaperRuns, RunGroup
 from memsys.assets.catalog import model_folder
 from memsys.assets.paths import ROOT
@@ -31,11 +31,13 @@ class PaperCell:
         group: what it is for.
         job: its settings, as ``memsys run`` takes them.
         cell: composed.
+        fell_back: it has our prompts because the authors' are not here.
     """
 
     group: RunGroup
     job: tuple[str, ...]
     cell: SweepCell
+    fell_back: bool = False
 
     @property
     def prompts(self) -> str:
@@ -83,8 +85,8 @@ class Reproduction:
 
     @property
     def hours(self) -> float:
-        """GPU hours of what is still to do."""
-        return sum(cell_hours(cost, self.gpu) or 0 for cost in self.costs)
+        """GPU hours of what is still to do, as ``memsys sweep plan`` counts them; those of hosted models are 0."""
+        return gpu_hours(self.costs, self.gpu)
 
     @property
     def dollars(self) -> float:
@@ -153,7 +155,7 @@ def _compose(composer: Composer, group: RunGroup, job: tuple[str, ...], prompts:
     cell = composer.cell(settings)
     if cell.plan is None and cell.problem.startswith(_PROMPTS):
         settings = (*job, f"{_PROMPTS}ours")
-        cell = composer.cell(settings)
+        return PaperCell(group, settings, composer.cell(settings), fell_back=True)
     return PaperCell(group, settings, cell)
 
 
@@ -168,6 +170,11 @@ def _with_memory(job: tuple[str, ...], released: Mapping[str, str]) -> tuple[str
     return tuple(f"{_MEMORY}{chosen}" if each == f"{_MEMORY}{name}" else each for each in job)
 
 
+def gpu_hours(costs: Sequence[CellCost], gpu: str) -> float:
+    """Return the GPU hours of runs that share the servers of their backbones."""
+    return sum(group.hours or 0.0 for group in group_costs(costs, gpu))
+
+
 def within_budget(
     paper: PaperRuns, cells: Sequence[PaperCell], gpu: str, budget_hours: float | None = None
 ) -> Reproduction:
@@ -178,33 +185,35 @@ def within_budget(
     """
     folder = cells[0].cell.folder if cells else Path()
     costs = plan_sweep(Sweep(tuple(each.cell for each in cells), folder), gpu).cells
-    chosen: list[tuple[PaperCell, CellCost]] = []
+    chosen: list[PaperCell] = []
+    kept: list[CellCost] = []
     left_out: list[PaperCell] = []
-    spent = 0.0
     for one, cost in zip(cells, costs, strict=True):
-        hours = cell_hours(cost, gpu) or 0.0
-        if budget_hours is not None and spent + hours > budget_hours:
+        if budget_hours is not None and gpu_hours([*kept, cost], gpu) > budget_hours:
             left_out.append(one)
-            continue
-        spent += hours
-        chosen.append((one, cost))
-    return Reproduction(paper, tuple(one for one, _ in chosen), tuple(cost for _, cost in chosen), tuple(left_out), gpu)
+        else:
+            chosen.append(one)
+            kept.append(cost)
+    return Reproduction(paper, tuple(chosen), tuple(kept), tuple(left_out), gpu)
 
 
 def fetching(cells: Sequence[PaperCell]) -> list[Step]:
     """Return the commands that fetch what is missing: data sets, the authors' prompts, the serving environment."""
     steps = [Step(f"fetch {key}", ("data", key)) for key in _missing_data(cells)]
-    if any(each.prompts == "ours" for each in cells) and (ROOT / "scripts" / "fetch_prompts.py").is_file():
+    if any(each.fell_back for each in cells) and (ROOT / "scripts" / "fetch_prompts.py").is_file():
         steps.append(Step("fetch the authors' prompts", ("make", "prompts")))
-    answering = [each for each in cells if each.cell.plan is not None and each.cell.plan.backbone is not None]
+    answering = [each for each in cells if each.cell.plan and each.cell.plan.backbone]
     scorers = {model for each in answering for setting, model in _SCORED_BY.items() if setting in each.job}
     steps += [
         Step(f"fetch {model}, which scores answers", ("hf", "download", model))
         for model in sorted(scorers)
         if not model_folder(model).is_dir()
     ]
-    served = any(each.cell.group and each.cell.plan and _is_vllm(each.cell) for each in cells)
-    if served and (ROOT / "Makefile").is_file() and not (ROOT / ".venv-serve").exists():
+    if (
+        any(_is_vllm(each.cell) for each in answering)
+        and (ROOT / "Makefile").is_file()
+        and not (ROOT / ".venv-serve").exists()
+    ):
         steps.append(Step("make the environment of vLLM", ("make", "serve-env")))
     return steps
 

@@ -12,9 +12,10 @@ from eval.commands.commands import EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE
 from eval.config.presets import CONF, preset_names
 from eval.reproduce import main
 from eval.results.tables.spec import load_spec
-from eval.sweep.cells import Composer
+from eval.sweep.cells import Composer, Sweep
+from eval.sweep.costing import plan_sweep
 from eval.sweep.papers import load_paper, load_papers
-from eval.sweep.reproduction import PaperCell, Step, _products, compose_paper, running, within_budget
+from eval.sweep.reproduction import PaperCell, Step, _products, compose_paper, gpu_hours, running, within_budget
 from memsys.errors import ConfigError
 
 SMALL = ("mode=retrieval_only", "dataset=locomo_sample", "embedder=hashing", "backbone=smollm2_135m")
@@ -76,15 +77,18 @@ def test_rows_choose_memories_and_an_unknown_one_is_refused() -> None:
         compose_paper(paper, tables=[8])
 
 
-def test_a_budget_takes_the_runs_that_fit() -> None:
+def test_a_budget_takes_the_runs_that_fit(tmp_path: Path) -> None:
     paper = load_paper("clag")
     cells = compose_paper(paper, tables=[5], extra=["dataset=locomo_sample"])
     whole = within_budget(paper, cells, "a100")
     assert whole.hours > 0 and not whole.left_out
     nothing = within_budget(paper, cells, "a100", 0.0)
     assert not nothing.cells and len(nothing.left_out) == 3
-    some = within_budget(paper, cells, "a100", whole.hours * 0.9)
-    assert 0 < len(some.cells) < 3 and some.hours <= whole.hours * 0.9
+    budget = (gpu_hours(whole.costs[:1], "a100") + whole.hours) / 2  # one run fits, all three do not
+    some = within_budget(paper, cells, "a100", budget)
+    assert 0 < len(some.cells) < 3 and some.hours <= budget < whole.hours
+    planned = plan_sweep(Sweep(tuple(each.cell for each in cells), tmp_path)).groups
+    assert whole.hours == sum(group.hours or 0 for group in planned)  # as `memsys sweep plan` says
 
 
 def test_a_dry_run_prints_every_command_and_starts_none(
