@@ -5,7 +5,6 @@ worker, which this one extends.
 """
 
 from pathlib import Path
-from typing import Any
 
 from released_code import load
 
@@ -17,21 +16,5 @@ class Worker(_SAGE.Worker):  # type: ignore[misc, name-defined]
 
     gated = False
 
-    def _points(self) -> list[tuple[str, Any]]:
-        """Return the memories of each speaker, in the order they were added."""
-        (points,) = _SAGE._Client.stores.values()
-        return [
-            (speaker, point)
-            for speaker in self._speakers
-            for point in points.values()
-            if point.payload["user_id"] == _SAGE._user(speaker)
-        ]
-
-    def store(self) -> dict[str, Any]:
-        """Return memories in the form that parity runs compare."""
-        return {
-            "memories": [
-                {"owner": speaker, "text": point.payload["data"], "timestamp": point.payload["timestamp"]}
-                for speaker, point in self._points()
-            ]
-        }
+    points = _SAGE.SpeakerMemories.points  # there are no scopes without the gate
+    store = _SAGE.SpeakerMemories.store

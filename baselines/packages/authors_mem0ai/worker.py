@@ -20,11 +20,9 @@ import zoneinfo
 from pathlib import Path
 from typing import Any
 
-from released_code import ConversationWorker, EndpointEmbedder, load, prepare
+from released_code import EndpointEmbedder, load, prepare
 
 _SAGE = load("authors_sage_worker", str(Path(__file__).parents[1] / "authors_sage" / "worker.py"))
-#: Their evaluation's place of the conversation in the data set; users are named ``SPEAKER_PLACE``.
-PLACE = 0
 
 
 class _Service:
@@ -49,7 +47,7 @@ class _Service:
         return found
 
 
-class Worker(ConversationWorker):
+class Worker(_SAGE.SpeakerMemories):  # type: ignore[misc, name-defined]
     """The authors' memory for one conversation."""
 
     def __init__(self, opening: dict[str, Any]) -> None:
@@ -76,39 +74,9 @@ class Worker(ConversationWorker):
         self._adding = sys.modules["add"].MemoryADD(batch_size=settings["batch_size"])
         self._searching = sys.modules["search"].MemorySearch(top_k=settings["retrieve_k"])
 
-    def finish(self) -> list[dict[str, str]]:
-        """Let their evaluation write the conversation."""
-        self._adding.process_conversation({"conversation": self.conversation()}, PLACE)
-        return []
-
-    def export(self) -> list[dict[str, str]]:
-        """Return memories in the order of addition, speaker by speaker."""
-        return [{"memory_id": point.id, "text": point.payload["data"]} for _, point in self._points()]
-
-    def store(self) -> dict[str, Any]:
-        """Return memories in the form that parity runs compare."""
-        return {
-            "memories": [
-                {"owner": speaker, "text": point.payload["data"], "timestamp": point.payload["timestamp"]}
-                for speaker, point in self._points()
-            ]
-        }
-
-    def _points(self) -> list[tuple[str, Any]]:
-        points = _SAGE._Client.stores[self._path].values()
-        return [
-            (speaker, point)
-            for speaker in self._speakers
-            for point in points
-            if point.payload["user_id"] == _SAGE._user(speaker)
-        ]
-
-    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Answer a question as their evaluation does; the context has each speaker's lines below a heading."""
-        users = [_SAGE._user(speaker) for speaker in self._speakers]
-        reply, *found = self._searching.answer_question(*users, question["text"], question["answer"], 0)
-        blocks = [_SAGE._block(speaker, found[place]) for place, speaker in enumerate(self._speakers)]
-        return {"prediction": reply, "context": "\n\n".join(block for block in blocks if block)}
+    def search(self) -> Any:
+        """Return the evaluation's part that answers."""
+        return self._searching
 
 
 def _import_released(files: dict[str, str], date: str) -> None:

@@ -81,7 +81,53 @@ class _Client:
         ]
 
 
-class Worker(ConversationWorker):
+class SpeakerMemories(ConversationWorker):
+    """Memories of two speakers that an evaluation derived from Mem0's writes and asks."""
+
+    _path: str  # of the store
+    _speakers: list[str]
+    _adding: Any
+
+    def search(self) -> Any:
+        """Return the evaluation's part that answers."""
+        raise NotImplementedError
+
+    def finish(self) -> list[dict[str, str]]:
+        """Let their evaluation write the conversation, first speaker before second in each session."""
+        self._adding.process_conversation({"conversation": self.conversation()}, PLACE)
+        return []
+
+    def export(self) -> list[dict[str, str]]:
+        """Return memories in the order of addition, speaker by speaker."""
+        return [{"memory_id": point.id, "text": point.payload["data"]} for _, point in self.points()]
+
+    def store(self) -> dict[str, Any]:
+        """Return memories in the form that parity runs compare."""
+        return {
+            "memories": [
+                {"owner": speaker, "text": point.payload["data"], "timestamp": point.payload["timestamp"]}
+                for speaker, point in self.points()
+            ]
+        }
+
+    def points(self) -> list[tuple[str, Any]]:
+        """Return each speaker's memories, in the order they were added."""
+        return [
+            (speaker, point)
+            for speaker in self._speakers
+            for point in _Client.stores[self._path].values()
+            if point.payload["user_id"] == _user(speaker)
+        ]
+
+    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Answer a question as their evaluation does; the context has each speaker's lines below a heading."""
+        users = [_user(speaker) for speaker in self._speakers]
+        reply, *found = self.search().answer_question(*users, question["text"], question["answer"], 0)
+        blocks = [_block(speaker, found[place]) for place, speaker in enumerate(self._speakers)]
+        return {"prediction": reply, "context": "\n\n".join(block for block in blocks if block)}
+
+
+class Worker(SpeakerMemories):
     """The authors' memory for one conversation.
 
     Attributes:
@@ -97,11 +143,12 @@ class Worker(ConversationWorker):
         prepare(opening, UNUSED)
         _import_released(settings["files"], settings["date"])
         self._speakers = settings["speakers"]
+        self._path = str(Path(opening["folder"]) / "qdrant")
         self._options = {
             "backend": "openai",
             "llm_model": opening["llm"]["model"],
             "embedding_dims": len(EndpointEmbedder(opening).embed(["a"])[0]),
-            "qdrant_path": str(Path(opening["folder"]) / "qdrant"),
+            "qdrant_path": self._path,
             "history_db_path": str(Path(opening["folder"]) / "history.db"),
         }
         self._adding = sys.modules["add_sage"].MemoryADDSAGE(
@@ -112,24 +159,19 @@ class Worker(ConversationWorker):
         self._top_k = settings["retrieve_k"]
         self._searching: Any = None
 
-    def finish(self) -> list[dict[str, str]]:
-        """Let their runner write the conversation, first speaker before second in each session."""
-        self._adding.process_conversation({"conversation": self.conversation()}, PLACE)
-        return []
-
-    def export(self) -> list[dict[str, str]]:
-        """Return memories in the order of addition, speaker by speaker."""
-        return [{"memory_id": point.id, "text": point.payload["data"]} for _, point in self._points()]
+    def search(self) -> Any:
+        """Return the part that answers, made with the first question."""
+        if self._searching is None:
+            search = sys.modules["search_local_backend"].MemorySearchLocal
+            self._searching = search(top_k=self._top_k, collection_name="mem0_eval_persist", **self._options)
+        return self._searching
 
     def store(self) -> dict[str, Any]:
         """Return memories and scopes in the form that parity runs compare."""
-        memories = [
-            {"owner": speaker, "text": point.payload["data"], "timestamp": point.payload["timestamp"]}
-            for speaker, point in self._points()
-        ]
-        return {"memories": memories, "scopes": {speaker: self._scope(speaker) for speaker in self._speakers}}
+        return {**super().store(), "scopes": {speaker: self._scope(speaker) for speaker in self._speakers}}
 
-    def _points(self) -> list[tuple[str, Any]]:
+    def points(self) -> list[tuple[str, Any]]:
+        """Return each speaker's memories, in the order of their scope."""
         memory = self._adding.memory
         return [
             (speaker, memory.vector_store.get(memory_id))
@@ -145,16 +187,6 @@ class Worker(ConversationWorker):
             "added": counts["ADD"],
             "updated": counts["UPDATE"],
         }
-
-    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Answer a question as their runner does; the context has each speaker's lines below a heading."""
-        if self._searching is None:
-            search = sys.modules["search_local_backend"].MemorySearchLocal
-            self._searching = search(top_k=self._top_k, collection_name="mem0_eval_persist", **self._options)
-        users = [_user(speaker) for speaker in self._speakers]
-        reply, *found = self._searching.answer_question(*users, question["text"], question["answer"], 0)
-        blocks = [_block(speaker, found[place]) for place, speaker in enumerate(self._speakers)]
-        return {"prediction": reply, "context": "\n\n".join(block for block in blocks if block)}
 
 
 def _user(speaker: str) -> str:
