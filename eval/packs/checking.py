@@ -91,16 +91,26 @@ def check_pack(path: Path, run: Path | None = None) -> list[Finding]:
         ScoringError: a row is malformed, or a corpus that a metric needs is missing.
     """
     with opened_pack(path) as pack:
-        try:
-            found = read_run(pack.run)
-            if isinstance(found, Skipped):
-                raise RunDirectoryError(f"{path}: {found.reason}")
-            return _Check(pack, found, run).findings()
-        except (LookupError, TypeError, AttributeError, ValueError) as error:
-            raise RunDirectoryError(
-                f"{path}: a field is missing or of another type than in a pack of this version "
-                f"({type(error).__name__}: {error}); pack the run again (`memsys pack RUN`)"
-            ) from error
+        return check_opened(pack, run)
+
+
+def check_opened(pack: OpenPack, run: Path | None = None) -> list[Finding]:
+    """Say what of an opened pack holds; see :func:`check_pack`.
+
+    Raises:
+        RunDirectoryError: it is not a pack of this version, or ``run`` is not a run folder.
+        ScoringError: a row is malformed, or a corpus that a metric needs is missing.
+    """
+    try:
+        found = read_run(pack.run)
+        if isinstance(found, Skipped):
+            raise RunDirectoryError(f"{pack.path}: {found.reason}")
+        return _Check(pack, found, run).findings()
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise RunDirectoryError(
+            f"{pack.path}: a field is missing or of another type than in a pack of this version "
+            f"({type(error).__name__}: {error}); pack the run again (`memsys pack RUN`)"
+        ) from error
 
 
 class _Check:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from eval.loaders.question_types import ADVERSARIAL
@@ -109,20 +110,15 @@ class Site:
         """Return the place of a system in each comparison that it is in."""
         numbers = set(self._systems[name])
         return [
-            self._board(place, number)
+            self._board(place, number, metric, board)
             for place, group in enumerate(self._groups)
-            for board in [_first_board(group)]
-            if board is not None
-            for number in board[1]["runs"]
+            for metric, board in _first_board(group)
+            for number in board["runs"]
             if number in numbers
         ]
 
-    def _board(self, place: int, number: int) -> dict[str, Any]:
+    def _board(self, place: int, number: int, metric: str, board: Mapping[str, Any]) -> dict[str, Any]:
         group, head = self._groups[place], self._data.first["groups"][place]
-        found = _first_board(group)
-        if found is None:
-            raise AssertionError("a run of a board has one")
-        metric, board = found
         index = board["runs"].index(number)
         ranked = sorted((board["figures"][at][0] for at, run in enumerate(board["runs"]) if run in group["systems"]),
                         reverse=True)  # fmt: skip
@@ -181,11 +177,9 @@ class Site:
         return {name: round(value, PAGE_DECIMALS) for name, value in found.items() if value is not None}
 
 
-def _first_board(group: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """Return the score that a comparison shows first, and its board without questions that have no answer."""
-    for metric, boards in group["boards"].items():
-        return metric, next(iter(boards.values()))
-    return None
+def _first_board(group: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the score that a comparison shows first with its board; empty where it shows none."""
+    return [(metric, next(iter(boards.values()))) for metric, boards in islice(group["boards"].items(), 1)]
 
 
 def _grouped(names: Sequence[str]) -> dict[str, list[int]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.commands.terminal import stage
-from eval.packs.checking import Finding, check_pack
+from eval.packs.checking import Finding, check_opened
 from eval.packs.files import OpenPack, opened_pack
 from eval.packs.questions import PackedQuestion
 from memsys.vocabulary import Json
@@ -57,7 +57,8 @@ def open_submissions(paths: Sequence[Path], stack: ExitStack) -> list[Submission
     found = []
     for path in paths:
         with stage(f"checking {path.name}"):
-            found.append(Submission(stack.enter_context(opened_pack(path)), check_pack(path)))
+            pack = stack.enter_context(opened_pack(path))
+            found.append(Submission(pack, check_opened(pack)))
     return found
 
 
