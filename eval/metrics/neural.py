@@ -109,7 +109,7 @@ class BertScorer:
         self._scorer._tokenizer = tokenizer
 
     def score(self, predictions: Sequence[str], references: Sequence[str]) -> list[BertScore]:
-        """Score pairs of texts that are not blank."""
+        """Score pairs of texts that have more than white space."""
         if not predictions:
             return []
         self.cut += self._too_long({*predictions, *references})

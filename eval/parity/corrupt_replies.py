@@ -36,7 +36,7 @@ _OTHERS_OF_ALL = ("null", "list")
 MISSING = "missing"
 #: All types.
 ALL = "all"
-#: Stands for a field: the object or list as a whole.
+#: Name of the object or list as a whole, among those of its fields.
 WHOLE = "whole reply"
 
 #: Field, ``field[]`` for the items of its list, or :data:`WHOLE` -> types that it does not become.

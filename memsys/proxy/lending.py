@@ -94,7 +94,7 @@ class CallerContext:
     """Runs what a worker asks for as a part of the step that it is working on.
 
     Requests arrive in tasks of the proxy. Phase and unit of a call, its share in a host's usage and the clock that
-    stands while a model is loading belong to the step, which is where the context comes from.
+    stops while a model is loading belong to the step, which is where the context comes from.
     """
 
     def __init__(self) -> None:

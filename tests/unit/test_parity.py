@@ -310,7 +310,7 @@ def _post(url: str, path: str, body: Mapping[str, Any]) -> Any:
         return json.load(reply)
 
 
-#: Stands for the authors' files: the names that the worker uses, and imports of packages that are not there.
+#: In place of the authors' files: the names that the worker uses, and imports of packages that are not there.
 MEMORY_FILE = """
 from litellm import completion
 from rank_bm25 import BM25Okapi

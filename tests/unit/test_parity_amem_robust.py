@@ -23,7 +23,7 @@ from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
 CODE = find_counterpart("authors_amem_robust")
 BACKBONE = DeterministicBackbone(KnownTexts([]), backbone_settings().words, phrases=CODE.phrases)
 
-#: Stands for the authors' files: the names that the worker uses.
+#: In place of the authors' files: the names that the worker uses.
 FILES = {
     "memory_layer_robust": """
 import ollama

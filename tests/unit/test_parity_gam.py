@@ -27,7 +27,7 @@ CODE = find_counterpart("authors_gam")
 BM25 = {"k1": 0.9, "b": 0.4}
 BACKBONE = DeterministicBackbone(KnownTexts([]), backbone_settings().words, phrases=CODE.phrases)
 
-#: Stands for the authors' files: the names that the worker uses, and imports of what it leaves out.
+#: In place of the authors' files: the names that the worker uses, and imports of what it leaves out.
 FILES = {
     "gam_research.__init__": "",
     "gam_research.retriever.__init__": "",

@@ -20,7 +20,7 @@ from tests.support.released import StandIn
 WORDS = backbone_settings().words
 PHRASES = find_counterpart("authors_lightmem").phrases
 
-#: Stands for the authors' files: the names that the worker uses, and imports of what it leaves out.
+#: In place of the authors' files: the names that the worker uses, and imports of what it leaves out.
 FILES = {
     "lightmem.factory.topic_segmenter.llmlingua_2": """
 import torch

@@ -11,7 +11,7 @@ from eval.parity.ours import Answered
 from eval.parity.replies import DeterministicBackbone, read_request
 from tests.support.released import StandIn
 
-#: Stands for the authors' files: the names that the worker uses, and imports of what it leaves out.
+#: In place of the authors' files: the names that the worker uses, and imports of what it leaves out.
 FILES = {
     "mem0.configs.prompts": "from datetime import datetime\nTODAY = f'{datetime.now():%Y-%m-%d}'\n",
     "mem0.memory.main": """

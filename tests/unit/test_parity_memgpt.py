@@ -49,7 +49,7 @@ def call(function: str, **args: Json) -> Json:
     return {"thought": "so zq000001", "function": function, "args": args}
 
 
-#: Stands for the authors' files: the names that the worker uses, and imports of what it replaces or leaves out.
+#: In place of the authors' files: the names that the worker uses, and imports of what it replaces or leaves out.
 FILES = {
     "memgpt.__init__": "from memgpt.client.client import Client\n",
     "memgpt.prompts.system.memgpt_chat": "\nYou are MemGPT, the latest version of this test.\n",

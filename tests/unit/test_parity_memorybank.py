@@ -1,4 +1,4 @@
-"""Parity with MemoryBank's released code, without that code: the worker on files that stand for it."""
+"""Parity with MemoryBank's released code, without that code: the worker on files in its place."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from eval.parity.stores import memorybank_store
 from memsys.seeding import generator
 from tests.support.released import StandIn
 
-#: Stands for the authors' files: the names that the worker uses, and imports of what it replaces.
+#: In place of the authors' files: the names that the worker uses, and imports of what it replaces.
 FILES = {
     "summarize_memory": """
 import json

@@ -23,7 +23,7 @@ CODE = find_counterpart("authors_memoryos")
 WORDS = backbone_settings().words
 BACKBONE = DeterministicBackbone(KnownTexts([]), WORDS, phrases=CODE.phrases)
 
-#: Stands for the authors' files: the names that the worker uses, and imports of what it replaces.
+#: In place of the authors' files: the names that the worker uses, and imports of what it replaces.
 FILES = {
     "utils": """
 import time, uuid

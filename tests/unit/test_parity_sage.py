@@ -17,7 +17,7 @@ from tests.support.released import StandIn
 WORDS = backbone_settings().words
 PHRASES = {"extract": ("List the facts",), "merge": ("Existing memory: ", "Join the two")}
 
-#: Stands for the authors' files: the names that the worker uses, and imports of what it leaves out.
+#: In place of the authors' files: the names that the worker uses, and imports of what it leaves out.
 FILES = {
     "mem0.configs.prompts": "from datetime import datetime\nTODAY = f'{datetime.now():%Y-%m-%d}'\n",
     "mem0.memory.main": """

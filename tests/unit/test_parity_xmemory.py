@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CODE = find_counterpart("authors_xmemory")
 BACKBONE = DeterministicBackbone(KnownTexts([]), backbone_settings().words, phrases=CODE.phrases)
 
-#: Stands for the authors' files: the names that the worker uses, and imports of what it leaves out.
+#: In place of the authors' files: the names that the worker uses, and imports of what it leaves out.
 FILES = {
     "src.config": "",
     "src.core.memory_hierarchy": "MAX_THEME_SIZE = 12\n",

@@ -55,7 +55,7 @@ class Making:
         return self.text_of("noise", thing=self.one_of("things"), place=self.one_of("places"))
 
     def turn_after(self, anchor: Turn, number: int, speaker: str, text: str) -> Turn:
-        """Make a turn that is said in the session of another; ``number`` tells those of one change apart."""
+        """Make a turn that is said in the session of another; ``number`` differs within a change."""
         return Turn(f"{anchor.turn_id}~{number}", anchor.session_id, speaker, text, anchor.date_time)
 
     def with_turns(self, added: Mapping[int, Iterable[Turn]]) -> Sample:

@@ -87,7 +87,7 @@ def _subset(sample: Sample) -> str:
 
 
 def task_name(run: StoredRun) -> str:
-    """Return the task's name: MTEB's are words without blanks."""
+    """Return the task's name: MTEB's are words without spaces."""
     words = re.split(r"\W|_", run.dataset)
     return f"Memsys{''.join(word.capitalize() for word in words)}Retrieval"
 

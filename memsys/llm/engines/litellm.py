@@ -14,7 +14,7 @@ from memsys.llm.engines.contract import Answered, Endpoint, Engine
 from memsys.llm.engines.openai import OTHERWISE
 from memsys.vocabulary import Json
 
-#: Stands for an address where litellm knows the provider's.
+#: In place of an address, where litellm knows the provider's.
 _PROVIDERS_OWN = "litellm"
 _FAILED = 500
 
