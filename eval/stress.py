@@ -11,7 +11,7 @@ from eval.commands.commands import EXIT_DONE, EXIT_INCOMPLETE, explains_errors, 
 from eval.commands.places import RESULTS, check_folder
 from eval.commands.terminal import complain, say, stage
 from eval.loaders.stress import KINDS, NO_TWIN, StressSettings
-from eval.rendering.markdown import page, render_markdown
+from eval.rendering.markdown import bullets, page, render_markdown
 from eval.rendering.separated import render_csv
 from eval.rendering.terminal import show
 from eval.results.frame import Skipped, read_run
@@ -20,6 +20,7 @@ from eval.results.stress import (
     PLAIN,
     StressedSystem,
     attack_table,
+    basis,
     change_table,
     data_table,
     kind_table,
@@ -145,7 +146,10 @@ def _write(systems: Sequence[StressedSystem], out: Path) -> None:
     tables = [change_table(systems), attack_table(systems), kind_table(systems)]
     for table in tables:
         show(table)
-    text = page("# Changed data and attacks", *(render_markdown(table, level=2) for table in tables))
+    about = basis(systems)
+    for line in about:
+        say(line)
+    text = page("# Changed data and attacks", bullets(about), *(render_markdown(table, level=2) for table in tables))
     for name, content in (("stress.md", text), ("stress.csv", render_csv(data_table(systems)))):
         write_atomic(out / name, content.encode())
     say(f"written: {out}/stress.{{md,csv}}")

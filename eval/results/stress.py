@@ -49,6 +49,22 @@ def kinds_of(run: StoredRun) -> dict[str, str]:
     }
 
 
+def basis(systems: Sequence[StressedSystem]) -> list[str]:
+    """Return what the figures rest on, a sentence for each data set, model and seed: how much was asked, of whom."""
+    found: dict[str, list[str]] = {}
+    for one in systems:
+        found.setdefault(_basis(next(iter(one.runs.values()))), []).append(one.label)
+    return [f"{', '.join(labels)}: {about}" for about, labels in found.items()]
+
+
+def _basis(run: StoredRun) -> str:
+    many = len(run.conversations)
+    asked = f"{len(run.rows)} questions about {many} conversations" if many != 1 else f"{len(run.rows)} questions"
+    model = "no model" if run.retrieval_only else f"{run.backbone} with reader {run.reader}"
+    alone = "; one conversation, so the figures say nothing about others" if many == 1 else ""
+    return f"{run.dataset}, {asked}, {model}, seed {run.record['seed']}{alone}"
+
+
 def change_table(systems: Sequence[StressedSystem]) -> Table:
     """Return R@10 turns on the data as they are, then by how many points each change moves it."""
     names = list(dict.fromkeys(name for one in systems for name in one.runs if not name.endswith(_TWIN)))

@@ -162,6 +162,8 @@ def test_the_command_gives_a_row_a_system(tmp_path: Path, capsys: pytest.Capture
     status = main(["memory=bm25_turn", *places, "--kinds", "poison", "noise", "two_users", "--out", str(tmp_path)])
     assert status == 0
     page = (tmp_path / "stress.md").read_text(encoding="utf-8")
+    basis = "bm25_turn: locomo_sample, 34 questions, no model, seed 0; one conversation, so the figures say nothing"
+    assert basis in page
     assert "| system | as it is | noise 1x | noise 5x | noise 20x | poison | growth |" in page
     assert "| bm25_turn | other user | 1 | 0.0 | 0.0 | 0.0 | 0.0 | – | 100.0 |" in page
     rows = list(csv.DictReader((tmp_path / "stress.csv").read_text(encoding="utf-8").splitlines()))
