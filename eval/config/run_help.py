@@ -138,10 +138,6 @@ def _head_of(name: str, heads: Iterable[str]) -> str:
     return max((head for head in heads if name.startswith(f"{head}_")), key=len, default="")
 
 
-def _met(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
-    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
-
-
 def _listed(names: Iterable[str], group: str) -> str:
     found = sections(group, names)
     lines = [f"  {typed(group)}="]

@@ -76,10 +76,11 @@ def _natural(turn: str) -> list[object]:
 
 def slices(scored: Scored, known: Known) -> list[Json]:
     """Return every run's means by slice, ``{title, parts: [{label, questions, figures}]}``, without empty kinds."""
+    combined = {row.question_id: _combined(known.references.get(row.question_id)) for row in scored.rows}
     kinds: list[tuple[str, Callable[[ScoreRow], str | None]]] = [
         ("category", lambda row: f"{row.category} {known.categories.get(row.category, '')}".strip()),
-        ("what must be combined", lambda row: _evidence(known.references.get(row.question_id))),
-        ("date of the answer", lambda row: _dated(known.references.get(row.question_id))),
+        ("what must be combined", lambda row: next(iter(combined[row.question_id]), None)),
+        ("date of the answer", lambda row: _dated(known.references.get(row.question_id), combined[row.question_id])),
         ("turns from the evidence to the end", _binned(known.places, scored, "turns")),
         ("age of the evidence", _binned(known.ages, scored, "days")),
         ("words of the gold answer", lambda row: _length(known.references.get(row.question_id))),
@@ -130,21 +131,20 @@ def _binned(values: Mapping[str, float], scored: Scored, unit: str) -> Callable[
     return label
 
 
-def _evidence(reference: ReferenceRecord | None) -> str | None:
+def _combined(reference: ReferenceRecord | None) -> tuple[str, ...]:
+    """Return the slices that a question is in by what its answer is put together from; none where it is not known."""
     if reference is None:
-        return None
-    return slices_of(_marked(reference))[0]
+        return ()
+    marks = combination(reference)
+    return slices_of(
+        ScoreRow(reference.question_id, reference.conversation_id, reference.category, marks, reference.kind)
+    )
 
 
-def _dated(reference: ReferenceRecord | None) -> str | None:
+def _dated(reference: ReferenceRecord | None, combined: Sequence[str]) -> str | None:
     if reference is None or not any(map(date_parts, reference.answers)):
         return None
-    return COMPUTED if COMPUTED in slices_of(_marked(reference)) else "said in a gold turn"
-
-
-def _marked(reference: ReferenceRecord) -> ScoreRow:
-    known = reference
-    return ScoreRow(known.question_id, known.conversation_id, known.category, combination(known), known.kind)
+    return COMPUTED if COMPUTED in combined else "said in a gold turn"
 
 
 def _length(reference: ReferenceRecord | None) -> str | None:
