@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 #: What people read, and what these pages show or link to.
 COPIED = (
     "*.md", "docs/**/*", "datasets/*/README.md", "examples/*.py", "baselines/external/openapi.yaml",
-    "results/tables/*.md", "results/audit/*", "results/figures/*.svg", "results/*/README.md",
+    "results/tables/*.md", "results/audit/*", "results/stress/*", "results/figures/*.svg", "results/*/README.md",
 )  # fmt: skip
 #: Pages of long tables, which would fill the results of a search.
 NOT_SEARCHED = ("results/tables/", "results/audit/", "CHANGELOG.md")
