@@ -12,6 +12,10 @@ from eval.commands.terminal import console, say
 from eval.running.eta import AnsweringPace, Pace, WritingPace
 from memsys.repeating import RepeatedCall
 
+#: Columns of a row's title and bar in a window in which both fit, and in a narrower one.
+_COLUMNS, _NARROW, _WIDE = (34, 24), (18, 8), 100
+#: Items a second below which a rate is given by the minute.
+_SLOW = 0.1
 #: Seconds between two looks at the counters: a turn or question of many calls reports only at its end.
 _REPEAT_SECONDS = 1.0
 
@@ -135,19 +139,23 @@ class TerminalProgress(RunProgress):
         from rich import progress as bars
 
         super().__init__(totals, shown)
+        wide = console().width >= _WIDE
+        title, bar = _COLUMNS if wide else _NARROW
+        self._room = console().width - title - bar - 2
         self._bars = bars.Progress(
             bars.TextColumn("{task.description}", markup=False),
-            bars.BarColumn(bar_width=24),
+            bars.BarColumn(bar_width=bar),
             bars.TextColumn("{task.fields[text]}", markup=False),
             console=console(),
             refresh_per_second=2,
         )
+        writing = f"{shown.title}: turns written" if wide else "turns written"
         self._rows = [
-            self._bars.add_task(f"{title:<34}", total=pace.items, completed=pace.done, text="")
-            for title, pace in ((f"{shown.title}: turns written", self.turns), ("questions answered", self.questions))
+            self._bars.add_task(f"{name:<{title}}", total=pace.items, completed=pace.done, text="")
+            for name, pace in ((writing, self.turns), ("questions answered", self.questions))
         ]
         self._loading = self._bars.add_task(
-            f"{'loading ' + shown.loading:<34}", total=None, visible=self.loading, text=""
+            f"{'loading ' + shown.loading:<{title}}", total=None, visible=self.loading, text=""
         )
         self._repeated = RepeatedCall(self.show, _REPEAT_SECONDS, "progress")
 
@@ -175,14 +183,19 @@ class TerminalProgress(RunProgress):
             self._bars.update(row, completed=pace.done, text=self._text(pace))
 
     def _text(self, pace: Pace) -> str:
-        rate = pace.rate()
+        """Return counts, rate, time left and traffic; what does not fit into the window is left out, the last first."""
+        speed = pace.rate()
+        notes = self.note().split(", ") if pace is self._under_way() else []
         parts = [
             f"{pace.done}/{pace.items}",
-            f"{rate:.1f}/s" if rate and not self.loading else "",
             self.time_left(pace),
-            self.note() if pace is self._under_way() else "",
+            rate(speed, "") if speed and not self.loading else "",
+            *notes,
         ]
-        return "  ".join(part for part in parts if part)
+        parts = [part for part in parts if part]
+        while len("  ".join(parts)) > self._room and len(parts) > 1:
+            parts.pop()
+        return "  ".join(parts)
 
     def _under_way(self) -> Pace:
         return self.turns if self.turns.done < self.turns.items else self.questions
@@ -254,16 +267,22 @@ def _print(line: str) -> None:
     say(line)
 
 
+def rate(per_second: float, unit: str) -> str:
+    """Return a rate as text, e.g. ``2.0 calls/s``; by the minute where it is low."""
+    often, by = (per_second, "s") if per_second >= _SLOW else (60 * per_second, "min")
+    return f"{often:.1f}{unit}/{by}"
+
+
 def traffic_note(traffic: TrafficSince, seconds: float) -> str:
-    """Return calls and tokens per second, requests in flight, cached replies; empty before the first request."""
+    """Return money, calls and tokens per second, requests in flight, cached replies; empty before the first request."""
     if not traffic.calls:
         return f"{traffic.in_flight} in flight" if traffic.in_flight else ""
     seconds = max(seconds, 1e-9)
     hits = f", {traffic.cache_hits} cached" if traffic.cache_hits else ""
-    spent = "" if traffic.dollars is None else f", ${traffic.dollars:.4f}"
+    spent = "" if traffic.dollars is None else f"${traffic.dollars:.4f}, "
     return (
-        f"{traffic.calls / seconds:.1f} calls/s, {traffic.tokens / seconds:.0f} tokens/s, "
-        f"{traffic.in_flight} in flight{hits}{spent}"
+        f"{spent}{rate(traffic.calls / seconds, ' calls')}, {traffic.tokens / seconds:.0f} tokens/s, "
+        f"{traffic.in_flight} in flight{hits}"
     )
 
 

@@ -66,7 +66,7 @@ def test_tokens_that_the_provider_has_seen_cost_less() -> None:
 
 
 def test_progress_shows_dollars_where_a_price_is_known() -> None:
-    assert traffic_note(TrafficSince(10, 100, 1, 0, 0.5), 1.0).endswith("1 in flight, $0.5000")
+    assert traffic_note(TrafficSince(10, 100, 1, 0, 0.5), 1.0).startswith("$0.5000, 10.0 calls/s")
     assert "$" not in traffic_note(TrafficSince(10, 100, 1, 0), 1.0)
 
 

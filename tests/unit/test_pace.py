@@ -264,6 +264,25 @@ def test_both_displays_show_counts_and_time_left(
     assert "4/34" in said and "5 min 38 s left" in said  # 45.1 s for four, thirty to go
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_a_row_fits_its_window_and_shows_what_counts(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At 60 columns it was ``questions answer… 22/34  0.0/s  4 min 38 s left  0.0 calls/…``."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    console.cache_clear()
+    clock = Clock()
+    shown = DisplayState("rag on locomo_sample", lambda: TrafficSince(4, 1800, 4, 0, 0.5), clock=clock)
+    with make_progress("bars", RunTotals(73, 34, 73), shown) as progress:
+        for _ in range(4):
+            clock.now += 25
+            progress.answered(25.0)
+    console.cache_clear()
+    row = next(line for line in capsys.readouterr().out.splitlines()[::-1] if "questions answered" in line)
+    assert len(row.rstrip()) <= width and "…" not in row and "4/34  12 min 30 s left" in row and "0.0" not in row
+    assert "2.4/min" in row and ("$0.5000" in row, "calls/min" in row) == (width > 60, width == 120)
+
+
 def test_requests_in_flight_are_shown_before_the_first_is_answered() -> None:
     """On a slow machine the same line came a dozen times, as if nothing was asked."""
     assert traffic_note(TrafficSince(0, 0, 8, 0), 60.0) == "8 in flight"
