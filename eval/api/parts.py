@@ -74,21 +74,24 @@ def choose(
     return MemoryParts(**made)
 
 
-def endpoint(url: str, model: str, *, api_key_env: str | None = None, context_length: int = 8192) -> BackboneConfig:
+def endpoint(
+    url: str, model: str, *, api_key_env: str | None = None, context_length: int | None = None
+) -> BackboneConfig:
     """Return the settings of a model behind any server that speaks the OpenAI protocol.
 
     Args:
         url: of the server, up to and including ``/v1``.
         model: the name the server knows it by.
         api_key_env: environment variable that holds the key; ``None`` for a server without.
-        context_length: tokens of prompt and reply together that the model takes.
+        context_length: tokens of prompt and reply together that the model takes; ``None``: as the server says, 8192 where it says
+            nothing.
 
     Raises:
         ConfigError: the address or the variable's name cannot be one, or the length is not a whole number.
     """
     from memsys.llm.engines.openai import OpenAIEngineConfig
 
-    if problem := type_problem(int, context_length):
+    if problem := type_problem(int | None, context_length):
         raise ConfigError(f"context_length={context_length!r} {problem}")
     config = make_part(composed([f"backbone={_HOSTED}"]), "backbone")
     engine = OpenAIEngineConfig(base_urls=[url], model=model, api_key_env=api_key_env)

@@ -61,12 +61,22 @@ async def fitted(config: BackboneConfig, cache_dir: Path, log_dir: Path) -> Fitt
     if found is None:
         found = await _asked(config, log_dir)
         if found is None:
+            _say_assumed(config)
             return FittedBackbone(config)
         keep(store, config, found)
     changed, chosen = with_choices(config, found, f"the server of backbone {config.name}")
     for one in chosen:
         say(f"backbone {config.name}: chosen for its server: {one}")
+    _say_assumed(changed)
     return FittedBackbone(changed, found, tuple(chosen))
+
+
+def _say_assumed(config: BackboneConfig) -> None:
+    if config.context_length is None:
+        say(
+            f"backbone {config.name}: its server does not say how long a context it holds; {config.window} tokens are "
+            "assumed, backbone.context_length=N changes that"
+        )
 
 
 async def _asked(config: BackboneConfig, log_dir: Path) -> Findings | None:

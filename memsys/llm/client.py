@@ -95,7 +95,7 @@ class BoundModel:
     @property
     def context_length(self) -> int:
         """Tokens of prompt and reply together that one request may hold."""
-        return self._shared.config.context_length
+        return self._shared.config.window
 
     async def count_tokens(self, text: str) -> int:
         """Count tokens as ``backbone.token_counter`` says."""

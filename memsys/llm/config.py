@@ -21,6 +21,8 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "thinking": ("off", "on", "none"),
     "structured": ("json_schema", *SPACINGS, "json_object", "off"),
 }
+#: Tokens that a server is taken to hold where neither it nor the user says; models of 2024 and later hold more.
+ASSUMED_WINDOW = 8192
 _TOKEN_COUNTERS = ("server", "characters_by_script", "characters", "transformers:<folder or hub name>")
 
 
@@ -32,7 +34,8 @@ class BackboneConfig:
         name: short name, as tables and paths show it, e.g. ``qwen3_06b``.
         model: the model's name as papers write it, e.g. ``Qwen3-0.6B``; part of the cache key.
         engine: what serves it.
-        context_length: tokens of prompt and reply together that one request may hold.
+        context_length: tokens of prompt and reply together that one request may hold; ``None``: as many as the server
+            says, else :data:`ASSUMED_WINDOW`.
         prompt_mode: ``chat`` sends messages through the model's chat template (POST ``/chat/completions``);
             ``completion`` sends the raw prompt (POST ``/completions``), as CLAG's code does.
         thinking: ``off`` or ``on`` for models with a switch, ``none`` for models without.
@@ -84,7 +87,7 @@ class BackboneConfig:
     name: str
     model: str
     engine: EngineConfig
-    context_length: int
+    context_length: int | None
     prompt_mode: str
     thinking: str
     thinking_switch: Mapping[str, Json]
@@ -124,8 +127,8 @@ class BackboneConfig:
         _require(set(self.sampling) == set(SAMPLING_FIELDS), "sampling", dict(self.sampling),
                  f"a mapping with the keys {', '.join(SAMPLING_FIELDS)} (null: server default)")  # fmt: skip
         self._check_sampling()
+        _require(self.window >= 1, "context_length", self.context_length, "at least 1")
         for key, least in (
-            ("context_length", 1),
             ("max_in_flight", 1),
             ("transport_retries", 0),
             ("backoff_s", 0),
@@ -147,7 +150,12 @@ class BackboneConfig:
         self._check_thinking()
         self._check_structured()
         if isinstance(self.engine, LoadsModelFile):
-            self.engine.check_backbone(self.model, self.context_length)
+            self.engine.check_backbone(self.model, self.window)
+
+    @property
+    def window(self) -> int:
+        """Tokens of prompt and reply together that one request may hold."""
+        return ASSUMED_WINDOW if self.context_length is None else self.context_length
 
     def _check_structured(self) -> None:
         if self.structured in SPACINGS and hasattr(self.engine, "base_urls"):  # an endpoint of OpenAI's protocol

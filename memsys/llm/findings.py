@@ -130,7 +130,7 @@ def with_choices(config: BackboneConfig, found: Findings, where: str) -> tuple[B
     """
     chosen = choose(config, found)
     for one in chosen:
-        if _is_given(one.name, config):
+        if one.given is not None and _is_given(one.name, config):
             raise ConfigError(
                 f"{where} does not take backbone.{one.name}={written(one.given)}: {one.why}; leave that setting out, "
                 f"or set backbone.{one.name}={written(one.chosen)}"
@@ -191,7 +191,7 @@ def _thinking(config: BackboneConfig, found: Findings) -> list[ChosenSetting]:
         ]
     if config.thinking == "off" and found.thoughts_off:
         return []
-    room = min(_THINKING_TOKENS, (found.window or config.context_length) // _WINDOW_SHARE)
+    room = min(_THINKING_TOKENS, (found.window or config.window) // _WINDOW_SHARE)
     if config.thinking_tokens >= room:
         return []
     return [ChosenSetting("thinking_tokens", config.thinking_tokens, room, f"{why}, and thoughts count as tokens")]
@@ -203,7 +203,7 @@ _OF_THINKING = ("thinking", "thinking_switch", "thinking_tokens")
 def _sizes(config: BackboneConfig, found: Findings) -> list[ChosenSetting]:
     """Return the choices for window, raw prompts and requests at once."""
     chosen = []
-    if found.window is not None and found.window < config.context_length:
+    if found.window is not None and (config.context_length is None or found.window < config.context_length):
         why = f"{found.window_said} says so"
         chosen.append(ChosenSetting("context_length", config.context_length, found.window, why))
     if found.completions is False and config.completions:

@@ -157,7 +157,7 @@ def largest_reply(config: BackboneConfig, body: Mapping[str, Json]) -> int:
         config: whose ``max_reply_bytes`` counts where it says something.
         body: of the request.
     """
-    tokens = int(body.get("max_tokens") or body.get("max_completion_tokens") or config.context_length)
+    tokens = int(body.get("max_tokens") or body.get("max_completion_tokens") or config.window)
     alternatives = body.get("top_logprobs", body.get("logprobs")) or 0
     each = _BYTES_PER_TOKEN + (1 + int(alternatives)) * _BYTES_PER_LOGPROB
     return config.max_reply_bytes or _USUAL_REPLY + tokens * each

@@ -33,19 +33,26 @@ CHOSEN: dict[str, dict[str, Any]] = {
     },
     "groq": {
         "structured": "json_object", "thinking": "off", "thinking_switch": {"reasoning_effort": "none"},
-        "completions": False,
+        "context_length": 131072, "completions": False,
     },
     "lmstudio": {"context_length": 4096},
-    "mistral": {"send_seed": False, "thinking_tokens": 4096, "completions": False},
+    "mistral": {"send_seed": False, "thinking_tokens": 4096, "context_length": 40960, "completions": False},
     "ollama": {"thinking": "off", "thinking_switch": {"reasoning_effort": "none"}, "context_length": 4096},
     "openai": {
         "max_tokens_field": "max_completion_tokens", "send_temperature": False, "send_seed": False, "thinking": "off",
         "thinking_switch": {"reasoning_effort": "minimal"}, "completions": False,
     },
-    "openrouter": {"thinking": "off", "thinking_switch": {"reasoning": {"enabled": False}}},
-    "sglang": {"thinking": "off", "thinking_switch": {"chat_template_kwargs": {"enable_thinking": False}}},
+    "openrouter": {
+        "thinking": "off", "thinking_switch": {"reasoning": {"enabled": False}}, "context_length": 163840,
+    },
+    "sglang": {
+        "thinking": "off", "thinking_switch": {"chat_template_kwargs": {"enable_thinking": False}},
+        "context_length": 40960,
+    },
     "tgi": {"structured": "off", "context_length": 4096},
-    "together": {"thinking": "off", "thinking_switch": {"reasoning": {"enabled": False}}},
+    "together": {
+        "thinking": "off", "thinking_switch": {"reasoning": {"enabled": False}}, "context_length": 32768,
+    },
 }  # fmt: skip
 
 
@@ -108,6 +115,22 @@ def test_what_the_user_gave_is_an_error_before_anything_is_paid(
             fit(replace(config, explicit=frozenset(given)), tmp_path)
         assert said in str(caught.value)
         assert one.server.state.count == before
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "window", "said"),
+    [("together", None, 32768, "backbone.context_length=32768 (/models (context_length) says so)"),
+     ("together", 4096, 4096, ""),
+     ("deepseek", None, 8192, "8192 tokens are assumed, backbone.context_length=N changes that"),
+     ("deepseek", 4096, 4096, "")],
+)  # fmt: skip
+def test_the_context_is_as_long_as_the_server_says_or_what_is_assumed_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, given: int | None, window: int, said: str
+) -> None:
+    with standin(name) as one:
+        found = fit(replace(endpoint(one.url, "stub", context_length=given), transport_retries=0), tmp_path)
+    out = " ".join(capsys.readouterr().out.split())
+    assert found.config.window == window and said in out and bool(said) == ("context_length" in out)
 
 
 def test_thinking_that_the_user_chose_stays(tmp_path: Path) -> None:
