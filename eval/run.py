@@ -131,14 +131,17 @@ def _run_in_hydra(arguments: list[str]) -> int:
     """Let Hydra do what it is asked for, a sweep or to show a configuration; 3 where cells of a sweep are not done."""
     import hydra
 
-    from eval.config.compose import VERSION_BASE
+    from eval.config.compose import VERSION_BASE, register_search_path
     from eval.config.presets import CONF
     from eval.sweep.comparison import callback_faults_raised
+    from eval.sweep.launchers import register_launchers
     from eval.sweep.orphans import cells_follow_this_process
 
     # Hydra takes what follows a bare --info for its topic.
     sys.argv[1:] = ["--info=all" if each in ("--info", "-i") else each for each in arguments]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors are raised, not printed
+    register_search_path()
+    register_launchers()
     with callback_faults_raised(), cells_follow_this_process():
         try:
             hydra.main(version_base=VERSION_BASE, config_path=str(CONF), config_name="config")(run_composed)()

@@ -1,7 +1,6 @@
 """Compose configurations of ``conf/`` with Hydra outside of ``hydra.main``; the one module that uses its internals."""
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -19,9 +18,14 @@ if TYPE_CHECKING:
 #: Version of Hydra whose defaults are used.
 VERSION_BASE = "1.3"
 
-# Hydra looks for ``hydra_plugins`` on the module search path, on which a script in another folder does not have it.
-if str(CONF.parent) not in sys.path:
-    sys.path.append(str(CONF.parent))
+
+def register_search_path() -> None:
+    """Let Hydra find the choices of plug-ins, whose packages are not below ``hydra_plugins``."""
+    from hydra.core.plugins import Plugins
+
+    from eval.config.plugin_search_path import MemsysSearchPath
+
+    Plugins.instance().register(MemsysSearchPath)
 
 
 def config_loader(folder: Path | None = None, conf: Path = CONF) -> Any:
@@ -40,6 +44,7 @@ def config_loader(folder: Path | None = None, conf: Path = CONF) -> Any:
     from hydra.core.utils import setup_globals
 
     setup_globals()
+    register_search_path()
     path = create_config_search_path(str(conf))
     if folder is not None:
         path.prepend("command-line", f"file://{folder.resolve()}", anchor=SearchPathQuery(provider="schema"))

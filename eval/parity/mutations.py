@@ -37,7 +37,7 @@ from memsys.errors import ConfigError
 
 FILE = Path(__file__).with_name("mutations.yaml")
 #: Folders that are copied, and those that a copy only refers to.
-COPIED, LINKED = ("baselines", "conf", "eval", "hydra_plugins", "memsys"), ("datasets", "models", ".venv-packages")
+COPIED, LINKED = ("baselines", "conf", "eval", "memsys"), ("datasets", "models", ".venv-packages")
 #: Seconds that one stage may take.
 _LIMIT_S = 600
 _OUTCOMES = {EXIT_DIFFERENT: "caught", EXIT_ERROR: "stopped", EXIT_DONE: "missed", EXIT_INCOMPLETE: "not compared"}

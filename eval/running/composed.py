@@ -115,6 +115,9 @@ def compose_plan(overrides: Sequence[str]) -> "Plan":
     """
     from hydra import compose, initialize_config_dir
 
+    from eval.config.compose import register_search_path
+
+    register_search_path()
     with initialize_config_dir(str(CONF), version_base=VERSION_BASE):
         return make_plan(compose("config", overrides=list(overrides)))
 

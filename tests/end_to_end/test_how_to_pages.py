@@ -23,7 +23,7 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    for name in ("memsys", "baselines", "eval", "conf", "hydra_plugins", "datasets", "results/printed"):
+    for name in ("memsys", "baselines", "eval", "conf", "datasets", "results/printed"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "local"))
     return tmp_path
 

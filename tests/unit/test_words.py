@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Packages and pages whose sentences are read; texts that a model sees are no prose of ours.
-READ = ("README.md", "docs", "memsys", "baselines", "eval", "conf", "hydra_plugins")
+READ = ("README.md", "docs", "memsys", "baselines", "eval", "conf")
 SUFFIXES = (".py", ".md", ".yaml")
 SHOWN_TO_A_MODEL = re.compile(r"/prompts/|texts\.yaml$|prompt_pack\.yaml$")
 
@@ -75,7 +75,7 @@ def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any("property" in ast.unparse(each) for each in node.decorator_list)
 
 
-@pytest.mark.parametrize("package", ["memsys", "baselines", "eval", "hydra_plugins"])
+@pytest.mark.parametrize("package", ["memsys", "baselines", "eval"])
 def test_functions_are_described_by_verbs_and_the_rest_by_nouns(package: str) -> None:
     """A new verb is added to ``docstring_verbs.txt``; "Whether ..." may describe a property."""
     odd = []
