@@ -83,8 +83,8 @@ def endpoint(
         url: of the server, up to and including ``/v1``.
         model: the name the server knows it by.
         api_key_env: environment variable that holds the key; ``None`` for a server without.
-        context_length: tokens of prompt and reply together that the model takes; ``None``: as the server says, 8192 where it says
-            nothing.
+        context_length: tokens of prompt and reply together that the model takes; ``None``: as the server says, 8192
+            where it says nothing.
 
     Raises:
         ConfigError: the address or the variable's name cannot be one, or the length is not a whole number.
