@@ -30,7 +30,7 @@ QUESTIONS = ("Who sailed the boat?", "When was the cake in the oven?", "Which so
 GATES = ("gated+amem", "gated+clag", "gated+sage")
 
 #: Presets that return no hit; that of MemoryOS asks for a likeness that the stand-in's hashed texts do not reach.
-FIND_NOTHING = frozenset({"no_memory", "memoryos_code"})
+FIND_NOTHING = frozenset({"no_memory", "memoryos_code", "memoryos_budget"})
 
 pytestmark = pytest.mark.parametrize("preset", [*IN_PROCESS, *GATES])
 

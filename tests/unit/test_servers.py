@@ -147,11 +147,14 @@ def test_a_server_that_does_not_answer_is_left_to_the_run(tmp_path: Path, caplog
     assert "could not be found out" in caplog.text
 
 
-def test_a_refused_key_ends_at_once(tmp_path: Path) -> None:
+def test_a_refused_key_is_said_by_the_runs_first_call(tmp_path: Path) -> None:
     with stub() as server:
-        server.fail("401")
+        server.state.every = "401"
+        config = replace(endpoint(server.url, "stub"), transport_retries=0)
+        fitted_to = fit(config, tmp_path)
+        assert fitted_to.config == config and fitted_to.found is None
         with pytest.raises(BackboneUnusableError, match="the key is not accepted"):
-            fit(replace(endpoint(server.url, "stub"), transport_retries=0), tmp_path)
+            asyncio.run(probe(config, tmp_path, whole=False))
 
 
 def look(name: str, folder: Path) -> Findings:
