@@ -11,22 +11,27 @@ from eval.commands.whole_numbers import count
 from eval.report.cache import FOLDER, Cache
 from eval.report.config import load_config
 from eval.report.data import Collected, collect, page_data
+from eval.report.live import GOING
 from eval.report.page import render_page
 from eval.report.watch import watch
 from eval.runs.files import write_atomic
-from eval.runs.folders import stored_folders
+from eval.runs.folders import RUNS, stored_folders
 from eval.scoring.verdicts.standing import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 
 OUT = RESULTS / "report.html"
 HOUR = 3600
 
 
-def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
+def build(options: argparse.Namespace, roots: Sequence[Path], *, refresh: int | None = None) -> bool:
     """Write the page once and say what it holds.
 
     Args:
         options: the command line.
         roots: folders of runs.
+        refresh: seconds after which an open page loads itself again; ``None``: never.
+
+    Returns:
+        Whether a run is going.
 
     Raises:
         RunDirectoryError: there is nothing to show, or a file is broken.
@@ -42,10 +47,12 @@ def build(options: argparse.Namespace, roots: Sequence[Path]) -> None:
         unmeasured_judges=options.unmeasured_judges,
     )
     with stage("writing the page"):
-        page = render_page(data, refresh=options.every if options.watch else None)
+        page = render_page(data, refresh=refresh)
         write_atomic(options.out, page.encode())
         cache.prune()
-    _say(options.out, len(page), collected)
+    if refresh is None:
+        _say(options.out, len(page), collected)
+    return any(one.status in GOING for one in collected.unfinished)
 
 
 def _say(out: Path, size: int, collected: Collected) -> None:
@@ -69,16 +76,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-questions", action="store_true", help="leave the questions out: a small page, no text")
     parser.add_argument("--out", type=Path, default=OUT, help="HTML file (default: results/report.html)")
     parser.add_argument("--no-cache", action="store_true", help="compute everything again and keep nothing")
-    parser.add_argument("--watch", action="store_true", help="write it again whenever a run changes, until Ctrl-C")
+    parser.add_argument("--watch", action="store_true", help="show the answers of runs as they come, until they end")
     parser.add_argument(
         "--every", type=count(1, HOUR), default=10, metavar="SECONDS", help="how often --watch looks (default: 10)"
     )
     parser.add_argument(SHOW_ANYWAY, action="store_true", help=SHOW_ANYWAY_HELP)
     options = parser.parse_args(arguments)
     check_file(options.out)
-    roots = options.runs or stored_folders()
+    # Summaries do not change, and to read them all takes longer than a run's answers.
+    roots = options.runs or ([RUNS] if options.watch else stored_folders())
     if options.watch:
-        watch(roots, options.every, lambda: build(options, roots))
+        say(f"the page is {options.out.resolve().as_uri()}")
+        watch(roots, options.every, lambda last: build(options, roots, refresh=None if last else options.every))
     else:
         build(options, roots)
     return 0

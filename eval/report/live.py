@@ -13,6 +13,10 @@ from eval.runs.load import load_answers, load_references, read_record
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.answers import answer_scores
 
+#: Statuses of a run that goes on by itself.
+NOT_SCORED = "answered, not scored yet"
+GOING = ("running", NOT_SCORED)
+
 
 @dataclass(frozen=True, slots=True)
 class LiveAnswer:
@@ -57,12 +61,12 @@ def unfinished(folders: Iterable[Path]) -> list[Unfinished]:
         if record.get("status") == "complete" and (is_exported_run(folder) or (folder / "scores.jsonl").is_file()):
             continue
         config = record.get("config") or {}
-        status = str(record.get("status"))
+        status = NOT_SCORED if record.get("status") == "complete" else str(record.get("status"))
         found.append(
             Unfinished(
                 str((config.get("memory") or {}).get("name", "")),
                 str((config.get("backbone") or {}).get("name", "")),
-                "answered, not scored yet" if status == "complete" else status,
+                status,
                 _lines(folder / "references.jsonl"),
                 rows_done(folder, str(record.get("mode"))),
                 _lines(folder / "conversations.jsonl"),

@@ -1,8 +1,10 @@
 """The report's first view: groups, common questions, the sentence, judges that mean nothing, cache, progress."""
 
+import argparse
 import json
 import os
 import re
+import shutil
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.report.__main__ import main
+from eval.report.__main__ import build, main
 from eval.report.cache import Cache, fingerprint
 from eval.report.calls import first_difference
 from eval.report.config import load_config
@@ -279,10 +281,11 @@ def test_watching_writes_again_after_a_change_and_waits_out_a_torn_file(tmp_path
     built: list[int] = []
     looks = iter(range(6))
 
-    def build() -> None:
+    def build(last: bool) -> bool:
         built.append(len(built))
         if len(built) == 2:
             raise RunDirectoryError("torn")
+        return last
 
     def pause(_: float) -> None:
         look = next(looks)
@@ -328,8 +331,32 @@ def test_watching_waits_for_a_sweep_that_has_not_begun(tmp_path: Path, capsys: p
         if look == 3:
             raise KeyboardInterrupt
 
-    watch([runs], 1, lambda: built.append("page"), pause)
+    watch([runs], 1, lambda last: bool(built.append("page")), pause)
     assert built == ["page"] and capsys.readouterr().out.count("not there yet") == 1
+
+
+def test_watching_ends_with_the_runs_and_the_last_page_loads_itself_no_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, runs = tmp_path / "page.html", tmp_path / "runs"
+    FakeRun(status="running").write(runs)
+    options = argparse.Namespace(out=page, no_cache=True, no_questions=False, unmeasured_judges=False)
+    refresh, looks = [], iter(range(99))
+
+    def build_it(last: bool) -> bool:
+        refresh.append(None if last else 5)
+        return build(options, [runs], refresh=refresh[-1])
+
+    def pause(_: float) -> None:
+        if next(looks) == 2:
+            shutil.rmtree(runs)
+            FakeRun().write(runs)
+
+    watch([runs], 5, build_it, pause)
+    assert refresh == [5, 5, None] and next(looks) == 3 + 12  # a minute, in which the next run of a sweep may begin
+    assert '"refresh": null' in page.read_text("utf-8") or '"refresh":null' in page.read_text("utf-8")
+    said = capsys.readouterr().out
+    assert said.count("written: ") == 1 and "the runs have ended" in said
 
 
 def test_memories_of_a_turn_and_its_distance(tmp_path: Path) -> None:
