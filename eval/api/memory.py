@@ -1,6 +1,7 @@
 """A memory of one's own conversation, for programs with an event loop."""
 
 import asyncio
+import logging
 import tempfile
 import time
 from collections import Counter
@@ -15,6 +16,7 @@ from eval.api.parts import MemoryParts, choose
 from eval.running.ingestion import ConversationIngestion
 from eval.running.reader import Answer, ReaderConfig, own_answer
 from eval.running.schedule import Schedule
+from memsys.dates import parse_date
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
@@ -27,7 +29,9 @@ from memsys.protocol_checks import build_memory, check_retrieval, finished
 from memsys.vocabulary import Conversation, Question, Reference, Retrieval, Sample, Turn
 
 #: A turn as a program has it: a :class:`Turn`, ``(speaker, text)``, or ``(speaker, text, date)``.
-TurnLike = Turn | Sequence[str]
+_LOG = logging.getLogger(__name__)
+
+TurnLike = Turn | Sequence[str] | Mapping[str, str]
 
 #: What is said to a program that asks before ``with`` opens the memory, or after it is closed.
 NOT_OPEN = "the memory is not open; use it in `with open_memory(...) as memory`, before that block ends"
@@ -85,10 +89,11 @@ class AsyncMemory:
         """Add turns to the end of the conversation; those of one call are one session.
 
         Args:
-            turns: each a ``Turn``, or a sequence of speaker, text and, if known, date and time.
+            turns: each a ``Turn``, a sequence of speaker, text and, if known, date and time, or a message of a chat:
+                ``{"role": "user", "content": "..."}``. A date that cannot be read is warned of.
 
         Raises:
-            ConfigError: a turn is neither, or its id is taken.
+            ConfigError: a turn is none of these, or its id is taken.
         """
         if isinstance(turns, str | bytes | Mapping) or not isinstance(turns, Iterable) or _is_one_turn(turns):
             raise ConfigError(f"add() takes a list of turns, such as [('Ann', 'My cat is Pixel.')], not {turns!r}")
@@ -100,6 +105,13 @@ class AsyncMemory:
                 raise ConfigError(f"turn id {turn.turn_id!r} is taken; ids are unique in a conversation")
             known.add(turn.turn_id)
             added.append(turn)
+        if unread := sorted(
+            {turn.date_time for turn in added if turn.date_time and parse_date(turn.date_time) is None}
+        ):
+            _LOG.warning(
+                "dates that cannot be read, such as %r, are shown as written, but nothing is put in order by them; "
+                "write 2024-05-08T13:56", unread[0],
+            )  # fmt: skip
         self._turns += added
         self._sessions += 1
 
@@ -254,10 +266,16 @@ def _is_one_turn(turns: object) -> bool:
     return isinstance(turns, tuple) and bool(turns) and isinstance(turns[0], str)
 
 
-def _turn(given: Sequence[str], session: int, number: int) -> Turn:
+def _turn(given: Sequence[str] | Mapping[str, str], session: int, number: int) -> Turn:
+    if isinstance(given, Mapping) and {"role", "content"} <= given.keys():
+        given = (given["role"], given["content"])
     fits = isinstance(given, list | tuple) and 2 <= len(given) <= 3 and all(isinstance(part, str) for part in given)
     if not fits:
-        raise ConfigError(f"a turn is (speaker, text) or (speaker, text, date), all of them texts, not {given!r}")
+        raise ConfigError(
+            "a turn is (speaker, text), (speaker, text, date) or {'role': speaker, 'content': text}, all of them "
+            f"texts, not {given!r}"
+        )
+    assert not isinstance(given, Mapping)
     if not given[1].strip():
         raise ConfigError(f"turn {number} of what is added, {given!r}, has no text; leave it out")
     turn = Turn(f"S{session}:{number}", f"S{session}", given[0], given[1])

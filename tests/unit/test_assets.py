@@ -351,6 +351,14 @@ def test_a_file_is_named_by_its_backbone_too(name: str, wanted: str) -> None:
     assert asset_of(name).name == wanted
 
 
+def test_an_unknown_asset_is_answered_with_what_may_be_meant() -> None:
+    """It was ``there is no asset 'llama3'`` and no more."""
+    with pytest.raises(AssetError, match=r"'qwen25_coder_5b'; did you mean .*qwen25_coder_05b"):
+        asset_of("qwen25_coder_5b")
+    with pytest.raises(AssetError, match=r"'llama3'.* `memsys models --list` names those there are"):
+        asset_of("llama3")
+
+
 def test_a_backbone_without_a_file_is_said_to_have_none() -> None:
     with pytest.raises(ConfigError, match=r"backbone=gpt4o_mini loads no file of `memsys models`"):
         asset_of("gpt4o_mini")

@@ -165,6 +165,17 @@ def test_wrong_turns_are_named() -> None:
         memory.retrieve("cat")
 
 
+def test_messages_of_a_chat_are_turns_and_a_date_that_cannot_be_read_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    with memsys.open_memory("bm25_turn", backbone=None, embedder="hashing") as memory:
+        memory.add([{"role": "user", "content": "my cat is Pixel"}, ("Ann", "a dog", "2024-05-08T13:56")])
+        assert not caplog.records
+        memory.add([("Ann", "a bird", "some day")])
+        assert "such as 'some day'" in caplog.text
+        assert "Pixel" in memory.retrieve("what is the cat called?").hits[0].text
+        with pytest.raises(ConfigError, match="all of them texts, not"):
+            memory.add([{"role": "user", "content": [{"type": "text"}]}])  # type: ignore[dict-item]
+
+
 def test_an_endpoint_is_a_backbone() -> None:
     config = memsys.endpoint("http://127.0.0.1:9/v1", "my-model", context_length=4096)
     assert (config.name, config.context_length, config.engine.model) == ("my-model", 4096, "my-model")  # type: ignore[attr-defined]
