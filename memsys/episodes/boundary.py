@@ -53,7 +53,7 @@ class Segmenter:
         if reply.value is None:
             self.counts["fallback.boundary"] += 1
             self.counts[f"boundary.{'no_cut' if ends is None else 'recovered'}"] += 1
-        return self._close("model", text_of(found, "reason")) if ends else None
+        return self._close("model", text_of(found, "reason", self._role.reading)) if ends else None
 
     def _shown(self, message: Message) -> dict[str, str]:
         rules, history = self._rules, self.buffer

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from baselines.nemori.roles import make_roles
 from baselines.nemori.rules import BatchRules
 from baselines.nemori.segmenting import Segmented, cut_batches, read_groups, segment
+from memsys.episodes.boundary import Segmenter
 from memsys.episodes.nodes import Message
 from memsys.turns import TurnFormat
 from tests.support.fakes import FakeModel
@@ -123,3 +124,13 @@ def test_a_malformed_segmentation_keeps_its_groups_else_the_batch_is_one_episode
     found = segmented(replying(segment=reply), "sea", "sea", "sea", "sea")
     assert [len(block) for block in turns_of(found)] == lengths
     assert found.counts == counted
+
+
+@pytest.mark.parametrize(("name", "reason"), [("nemori", ""), ("nemori_code", "['a new topic']")])
+def test_a_reason_of_another_type_is_shown_as_the_release_writes_it(name: str, reason: str) -> None:
+    config = preset(name)
+    model = replying(boundary={"should_end": True, "reason": ["a new topic"]})
+    segmenter = Segmenter(model, make_roles(config.roles).boundary, config.boundary_rules)
+    messages = [Message.of(turn, TurnFormat()) for turn in talk("a", "b").turns]
+    (block,) = asyncio.run(segmenter.take_all(messages))
+    assert block.reason == reason
