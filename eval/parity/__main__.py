@@ -50,7 +50,8 @@ def compared(arguments: Sequence[str] | None = None) -> "ParityReport | None":
     from eval.parity.run import ParityRun
 
     try:
-        run = ParityRun.of(own["against"], own.get("conversation"), overrides, options.spoil, options.out)
+        conversation = own.get("conversation")
+        run = ParityRun.of(own["against"], conversation, overrides, options.spoil, options.out, options.kept)
         problem = run.missing() if options.skip_without_sources else ""
     except MissingPromptsError as error:
         if not options.skip_without_sources:
@@ -81,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         "--spoil", type=count(), default=0, metavar="N", help="cut, fence or pad one reply in N (default: none)"
     )
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the report (default: results/parity)")
+    parser.add_argument("--kept", type=Path, help=argparse.SUPPRESS)  # of mutations
     parser.add_argument(
         "--skip-without-sources",
         action="store_true",

@@ -163,6 +163,7 @@ class _Copies:
 
     def __enter__(self) -> "_Copies":
         self._folder = tempfile.TemporaryDirectory(prefix="memsys-mutations-")
+        (Path(self._folder.name) / "kept").mkdir()
         for number in range(self._jobs):
             self._free.put(_copy(Path(self._folder.name) / str(number)))
         return self
@@ -204,7 +205,16 @@ def _copy(root: Path) -> Path:
 
 def _stage_status(root: Path, stage: str) -> int:
     """Return the exit status of a stage of the code in a folder; one that does not end counts as stopped."""
-    command = [sys.executable, "-m", "eval.parity.stages", "--require", "--only", stage, f"--out={root / 'out'}"]
+    command = [
+        sys.executable,
+        "-m",
+        "eval.parity.stages",
+        "--require",
+        "--only",
+        stage,
+        f"--out={root / 'out'}",
+        f"--kept={root.parent / 'kept'}",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     try:
         ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, timeout=_LIMIT_S, check=False)

@@ -12,12 +12,13 @@ from typing import Any
 from eval.commands.terminal import stage
 from eval.config.compose import choice_settings, find_settings
 from eval.config.presets import read_settings
-from eval.parity.authors import AuthorsRun, interpreter, note_inputs, write_sources
+from eval.parity.authors import AuthorsRun, interpreter, note_inputs, question_messages, unit_messages, write_sources
 from eval.parity.compare import Comparer
 from eval.parity.config import TOKENS, Counterpart, backbone_settings, find_counterpart, name_of
 from eval.parity.endpoint import ParityEndpoint
 from eval.parity.explain import explain
 from eval.parity.facts import KnownTexts
+from eval.parity.kept import keep, kept, key_of
 from eval.parity.ours import SideResult, one_sample, run_ours
 from eval.parity.released_settings import given_values, released_values, value_of
 from eval.parity.replies import DeterministicBackbone
@@ -52,6 +53,8 @@ class ParityRun:
         spoiled_one_in: one reply in so many is malformed; 0 for none.
         folder: gets the report, our run and what the authors' code printed.
         moved: names of the memory's settings that the command line or ``released/`` sets on both sides.
+        kept: folder of what released codes did (:mod:`eval.parity.kept`). With one, nothing is run that is known: not
+            the released code where it ran in the same way before, and neither side where the settings differ.
     """
 
     against: str
@@ -62,10 +65,17 @@ class ParityRun:
     spoiled_one_in: int
     folder: Path
     moved: Sequence[str] = ()
+    kept: Path | None = None
 
     @classmethod
     def of(
-        cls, against: str, conversation: str | None, overrides: Sequence[str], spoiled_one_in: int, out: Path
+        cls,
+        against: str,
+        conversation: str | None,
+        overrides: Sequence[str],
+        spoiled_one_in: int,
+        out: Path,
+        kept: Path | None = None,
     ) -> "ParityRun":
         """Read the settings of a run.
 
@@ -88,7 +98,7 @@ class ParityRun:
         name = f"{plan.memory.name}-{against}-{plan.dataset.name}-{sample.conversation.conversation_id}"
         sources = counterpart.sources(counterpart.find_pack(ROOT))
         moved = [name_of(one).removeprefix("memory.") for one in all_overrides if name_of(one).startswith("memory.")]
-        return cls(against, counterpart, sources, plan, sample, spoiled_one_in, out / name, moved)
+        return cls(against, counterpart, sources, plan, sample, spoiled_one_in, out / name, moved, kept)
 
     def missing(self) -> str:
         """Return why the authors' code cannot be run here; empty where it can.
@@ -121,11 +131,13 @@ class ParityRun:
             files = write_sources(self.sources, Path(temporary))
             released = self._released_values(files)
             comparer.compare_settings(self._preset_values(released), released)
+            if self.kept and (report := self._report(comparer)).unexplained:
+                return report
             endpoint = ParityEndpoint(backbone, embedder_for(self.plan), tokens=TOKENS[self.counterpart.tokens])
             with endpoint.listening():
                 ours = run_ours(self._plan_at(endpoint.url("ours")), self.sample, STORES[self.counterpart.store])
                 with stage(f"running {self.against}"):
-                    theirs = self._run_theirs(files, released, endpoint.url("theirs"))
+                    theirs = self._theirs(files, released, endpoint)
         comparer.tied = tied_questions(endpoint, ours, theirs) | tied_neighbours(endpoint, ours, theirs)
         for side, calls in endpoint.calls.items():
             write_calls(calls, self.folder / f"calls-{side}.jsonl")
@@ -153,19 +165,38 @@ class ParityRun:
         preset = choice_settings("memory", self.plan.memory.name)
         return {name: value_of(preset, name) for name in released}
 
-    def _run_theirs(self, files: Mapping[str, str], released: Mapping[str, Json], url: str) -> SideResult:
+    def _theirs(self, files: Mapping[str, str], released: Mapping[str, Json], endpoint: ParityEndpoint) -> SideResult:
+        """Run their side, or read what it did in a run that was the same."""
+        settings = self._their_settings(files, released)
+        if self.kept is None:
+            return self._run_theirs(settings, endpoint.url("theirs"))
+        given = {**settings, "files": {module: source.sha256 for module, source in self.sources.items()}}
+        asked = [message for _, message in question_messages(self.plan, self.sample)]
+        told = [self.plan.seed, self.plan.embedder, self.spoiled_one_in, self.counterpart]
+        path = self.kept / f"{key_of(given, asked, list(unit_messages(self.plan, self.sample)), told)}.json"
+        if (found := kept(path)) is not None:
+            endpoint.calls["theirs"], result = found
+            return result
+        result = self._run_theirs(settings, endpoint.url("theirs"))
+        keep(path, endpoint.calls["theirs"], result)
+        return result
+
+    def _run_theirs(self, settings: Mapping[str, Json], url: str) -> SideResult:
         log, code = self.folder / LOG, self.counterpart
         log.unlink(missing_ok=True)
+        return asyncio.run(AuthorsRun(code.package, code.environment, settings, url, log).run(self.plan, self.sample))
+
+    def _their_settings(self, files: Mapping[str, str], released: Mapping[str, Json]) -> dict[str, Json]:
+        code = self.counterpart
         departing = {match.place for one in self._departures() for match in one.match if match.kind == "setting"}
         values = given_values(released, self.plan.settings["memory"], {*self.moved, *departing})
-        settings: dict[str, Json] = {
+        return {
             "name": self.against,
             "files": dict(files),
             "texts": read_settings(ROOT / code.texts) if code.texts else {},
             "attributes": {one.attribute: values[name] for name, one in code.released.items() if one.attribute},
             **{one.driver: values[name] for name, one in code.released.items() if one.driver},
         }
-        return asyncio.run(AuthorsRun(code.package, code.environment, settings, url, log).run(self.plan, self.sample))
 
     def _departures(self) -> list[Departure]:
         """Return the documented deviations of the preset."""

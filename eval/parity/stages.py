@@ -77,14 +77,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--whole", action="store_true", help="compare whole conversations (whole.yaml)")
     parser.add_argument("--only", nargs="+", metavar="STAGE", help="compare these stages alone")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of reports by stage (default: results/parity)")
+    parser.add_argument("--kept", type=Path, help=argparse.SUPPRESS)  # of mutations
     options = parser.parse_args(arguments)
     check_folder(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
     found = make_preset(ParityStages, WHOLE if options.whole else FILE)
     stages = (found.over_sample() if options.whole and not has_locomo() else found).chosen(options.only)
     before = "whole_" if options.whole else ""
+    further = ["--skip-without-sources", *([f"--kept={options.kept}"] if options.kept else [])]
     statuses = {
-        name: _status(name, [*given, "--skip-without-sources", f"--out={options.out / (before + name)}"])
+        name: _status(name, [*given, *further, f"--out={options.out / (before + name)}"])
         for name, given in stages.items()
     }
     return _summary(statuses, require=options.require)
