@@ -139,6 +139,26 @@ class EndpointEmbedder:
         return [self._known[text] for text in texts]
 
 
+def nearest(rows: Sequence[Any], query: Sequence[float], count: int) -> list[tuple[int, float]]:
+    """Return the places of the rows nearest to a query, best first, with their cosines to six decimals.
+
+    Vector stores order by the last digits of a cosine, which depend on their version and on the machine. As in our
+    index, cosines that agree to six decimals are ties, which go to the older row; else one neighbour would follow
+    another, and all that comes after would differ.
+
+    Args:
+        rows: unit vectors, oldest first.
+        query: unit vector.
+        count: of rows.
+    """
+    import numpy as np  # not at the top: packages without it run other workers with this module
+
+    if not rows:
+        return []
+    found = np.round(np.array(rows, dtype=np.float32).astype(np.float64) @ np.array(query, dtype=np.float32), 6)
+    return [(int(place), float(found[place])) for place in np.argsort(-found, kind="stable")[:count]]
+
+
 class ExactIndex:
     """Replacement of FAISS's ``IndexFlatIP``: exact inner products, best first, ties in the order of addition.
 

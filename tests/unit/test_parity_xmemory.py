@@ -63,7 +63,7 @@ def process_single_conversation(config, item, idx, batch_size, wait, tracker, lo
     told = llm_client.chat_completion(asked, 0.1, 9)
     collection = memory.client.create_collection("facts")
     collection.add(ids=["f0", "f1"], documents=["zero", "one"], metadatas=[{}, {}], embeddings=[[0.0, 1.0], [1.0, 0.0]])
-    nearest = collection.query([[0.9, 0.0]], 1)
+    nearest = collection.query([[0.8, 0.6]], 1)
     fact = {"content": nearest["documents"][0][0], "source_episodes": ["e"], "created_at": "noon"}
     FOUND.update(
         episodes={"e": {"title": sorted(json.loads(told.content))[0], "content": "c", "timestamp": "noon",
@@ -116,7 +116,7 @@ def test_the_worker_drives_the_released_driver_and_searcher(tmp_path: Path, monk
     fact = {"text": "one", "episode": [0], "time": "noon", "nearest": []}
     assert result.store == {
         "episodes": [{"title": "confidence", "content": "c", "time": "noon", "messages": ["Ann: t1", "Ann: t2"]}],
-        "facts": [fact, {**fact, "text": "0.01", "nearest": [0]}],
+        "facts": [fact, {**fact, "text": "0.4", "nearest": [0]}],
         "themes": {"of_0": {"facts": [0, 1], "summary": "noon"}},
     }
     tokens = len(BACKBONE.logprobs(*probe("# SEMANTICS why?")))

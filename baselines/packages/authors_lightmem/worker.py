@@ -22,7 +22,7 @@ import types
 from pathlib import Path
 from typing import Any, ClassVar
 
-from released_code import ConversationWorker, EndpointEmbedder, load, prepare
+from released_code import ConversationWorker, EndpointEmbedder, load, nearest, prepare
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = ("spacy", "torch")
@@ -80,13 +80,9 @@ class _Client:
         return list(self._points.values()), None
 
     def query_points(self, query: Any, query_filter: Any, limit: int, **named: Any) -> Any:
-        import numpy as np
-
         kept = [point for point in self._points.values() if _passes(point.payload, query_filter)]
-        rows = np.array([point.vector for point in kept], dtype=np.float32).reshape(len(kept), len(query))
-        scores = rows @ np.array(query, dtype=np.float32) if kept else []
-        best = sorted(range(len(kept)), key=lambda place: -scores[place])[:limit]
-        found = [types.SimpleNamespace(id=kept[n].id, payload=kept[n].payload, score=float(scores[n])) for n in best]
+        best = nearest([point.vector for point in kept], query, limit)
+        found = [types.SimpleNamespace(id=kept[n].id, payload=kept[n].payload, score=score) for n, score in best]
         return types.SimpleNamespace(points=found)
 
 

@@ -20,7 +20,7 @@ import types
 from pathlib import Path
 from typing import Any, ClassVar
 
-from released_code import ConversationWorker, EndpointEmbedder, load, prepare, set_attribute
+from released_code import ConversationWorker, EndpointEmbedder, load, nearest, prepare, set_attribute
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = ("dotenv", "faiss", "mem0.client", "posthog")
@@ -62,14 +62,9 @@ class _Client:
         return self._kept(scroll_filter), None
 
     def query_points(self, query: Any, query_filter: Any, limit: int, **named: Any) -> Any:
-        import numpy as np
-
         kept = self._kept(query_filter)
-        rows = np.array([point.vector for point in kept], dtype=np.float32).reshape(len(kept), len(query))
-        norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(query)
-        scores = rows @ np.array(query, dtype=np.float32) / np.maximum(norms, 1e-12) if kept else []
-        best = sorted(range(len(kept)), key=lambda place: -scores[place])[:limit]
-        found = [types.SimpleNamespace(id=kept[n].id, payload=kept[n].payload, score=float(scores[n])) for n in best]
+        best = nearest([point.vector for point in kept], query, limit)
+        found = [types.SimpleNamespace(id=kept[n].id, payload=kept[n].payload, score=score) for n, score in best]
         return types.SimpleNamespace(points=found)
 
     def _kept(self, wanted: Any) -> list[Any]:

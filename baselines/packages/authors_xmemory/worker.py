@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from released_code import ConversationWorker, load, prepare, set_attribute
+from released_code import ConversationWorker, load, nearest, prepare, set_attribute
 
 #: Imported by the released files, called by nothing that runs here.
 UNUSED = ("dotenv", "rank_bm25", "torch", "transformers", "networkx")
@@ -37,7 +37,10 @@ class _Collection:
         self._rows: dict[str, tuple[Any, str, dict[str, Any]]] = {}
 
     def add(self, ids: list[str], documents: list[str], metadatas: list[Any], embeddings: list[Any]) -> None:
-        for row in zip(ids, embeddings, documents, metadatas, strict=True):
+        import numpy as np
+
+        rows = np.array(embeddings, dtype=np.float32)  # once: each query reads them all
+        for row in zip(ids, rows, documents, metadatas, strict=True):
             self._rows[row[0]] = row[1:]
 
     def count(self) -> int:
@@ -45,21 +48,17 @@ class _Collection:
 
     def get(self, ids: list[str], **named: Any) -> dict[str, Any]:
         found = [one for one in ids if one in self._rows]
-        return {"ids": found, "embeddings": [self._rows[one][0] for one in found]}
+        return {"ids": found, "embeddings": [self._rows[one][0].tolist() for one in found]}
 
     def query(self, query_embeddings: list[Any], n_results: int) -> dict[str, Any]:
-        import numpy as np
-
         names = list(self._rows)
-        rows = np.array([self._rows[name][0] for name in names], dtype=np.float32)
-        distances = ((rows - np.array(query_embeddings[0], dtype=np.float32)) ** 2).sum(axis=1)
-        best = np.argsort(distances, kind="stable")[:n_results]
-        kept = [self._rows[names[place]] for place in best]
+        best = nearest([self._rows[name][0] for name in names], query_embeddings[0], n_results)
+        kept = [self._rows[names[place]] for place, _ in best]
         return {
-            "ids": [[names[place] for place in best]],
+            "ids": [[names[place] for place, _ in best]],
             "documents": [[row[1] for row in kept]],
             "metadatas": [[row[2] for row in kept]],
-            "distances": [[float(distances[place]) for place in best]],
+            "distances": [[round(2 - 2 * cosine, 6) for _, cosine in best]],  # of unit vectors, squared
         }
 
 
