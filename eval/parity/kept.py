@@ -1,4 +1,4 @@
-"""What a released code did, kept between runs of a stage that change our side alone (``make parity-mutations``).
+"""What a run rests on; and what a released code did, kept while our side alone changes (``make parity-mutations``).
 
 A run of theirs follows from its worker, their files, the settings, the conversation, and the stand-in for a backbone:
 where all of these are the same, so is the run.
@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,30 @@ from eval.runs.files import write_atomic
 from memsys.assets.paths import ROOT
 
 #: Code that a run of theirs depends on, besides their files.
-CODE = ("eval/parity/*.py", "eval/parity/*.yaml", "baselines/packages/authors_*/*.py", "memsys/workers/*.py")
+THEIRS = ("eval/parity/*.py", "eval/parity/*.yaml", "baselines/packages/authors_*/*.py", "memsys/workers/*.py")
+
+#: Code that a comparison depends on.
+BOTH = (
+    *THEIRS,
+    "eval/parity/released/*.yaml",
+    *(f"{folder}/**/*.{kind}" for folder in ("memsys", "baselines", "conf") for kind in ("py", "yaml", "txt")),
+)
+_SHOWN = 8
+
+
+@lru_cache
+def code_of(patterns: Sequence[str] = BOTH) -> str:
+    """Return the name of a state of the code: a digest of the files that the patterns find."""
+    digest = hashlib.sha256()
+    for path in sorted({path for pattern in patterns for path in ROOT.glob(pattern)}):
+        digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:_SHOWN]
 
 
 def key_of(*given: Any) -> str:
     """Return the key of a run of theirs: a digest of what it is given and of the code that it depends on."""
-    digest = hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode("utf-8", "replace"))
-    for pattern in CODE:
-        for path in sorted(ROOT.glob(pattern)):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+    told = json.dumps([code_of(THEIRS), *given], sort_keys=True, default=str)
+    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()
 
 
 def keep(path: Path, calls: Sequence[RecordedCall], result: SideResult) -> None:

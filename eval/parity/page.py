@@ -6,7 +6,7 @@
 
 import argparse
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ HEADS = (
     "stage", "conversation", "prompts", "spoiled", "calls, ours and theirs", "prompts equal to the letter",
     "values of the memory equal", "contexts equal", "answers equal", "settings equal", "ties", "unexplained",
 )  # fmt: skip
+#: Cells of a stage without a result.
+_NOT_RUN = (*("–" for _ in HEADS[2:]), "not run")
 
 
 def released_table() -> str:
@@ -54,7 +56,7 @@ def _codes(names: Sequence[str]) -> tuple[Span | str, ...]:
 
 
 def runs_table(folder: Path) -> str:
-    """Return the results of the runs in a folder, one row for each stage with a result.
+    """Return the results of the runs in a folder, one row for each stage, and of which state of the code they are.
 
     Raises:
         DataError: there is none.
@@ -64,10 +66,23 @@ def runs_table(folder: Path) -> str:
         *make_preset(ParityStages, FILE).stages,
         *(f"whole_{one}" for one in make_preset(ParityStages, WHOLE).stages),
     ]
-    rows = [_row(name, json.loads(found[name].read_text(encoding="utf-8"))) for name in names if name in found]
-    if not rows:
+    results = {name: json.loads(found[name].read_text(encoding="utf-8")) for name in names if name in found}
+    if not results:
         raise DataError(f"{folder} has no results; `python -m eval.parity.stages` writes them (also with --whole)")
-    return render_markdown(Table("", texts(HEADS), rows), level=0)
+    rows = [_row(name, results[name]) if name in results else (name, *_NOT_RUN) for name in names]
+    return f"{render_markdown(Table('', texts(HEADS), rows), level=0)}\n\n{_states(results)}"
+
+
+def _states(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """Say of which states of the code the rows are."""
+    stages: dict[str, list[str]] = defaultdict(list)
+    for name, result in results.items():
+        stages[result["code"]].append(name)
+    code, *others = sorted(stages, key=lambda one: len(stages[one]), reverse=True)
+    if not others:
+        return f"All rows are of one state of the code (`{code}`)."
+    rest = "; ".join(f"of `{one}` {', '.join(stages[one])}" for one in others)
+    return f"Rows are of the state `{code}` of the code; {rest}."
 
 
 def _row(stage: str, result: Mapping[str, Any]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from eval.parity.compare import Comparison, FoundDifference
 from eval.parity.endpoint import RecordedCall
 from eval.parity.explain import Explained
+from eval.parity.kept import code_of
 from eval.rendering.markdown import page, render_markdown
 from eval.rendering.table import Column, Table, columns, texts
 from eval.runs.files import write_atomic, write_json
@@ -165,6 +166,7 @@ def write_report(report: ParityReport, folder: Path) -> None:
             "settings": dict(report.settings),
             "verdict": report.verdict,
             "unexplained": report.unexplained,
+            "code": code_of(),
             "calls": {role: asdict(count) for role, count in report.comparison.roles.items()},
             "parts": {part: asdict(count) for part, count in report.comparison.parts.items()},
             "differences": [

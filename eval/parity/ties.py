@@ -5,9 +5,8 @@ two memories that are equally near comes first is then a matter of the last digi
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,12 +35,12 @@ def tied_questions(endpoint: ParityEndpoint, ours: SideResult, theirs: SideResul
         ours: our side.
         theirs: theirs.
     """
-    memories, links = dict(memory_texts(theirs.store)), "notes" in theirs.store
+    memories, links = dict(memory_texts(theirs.store)), linked_texts(theirs.store)
     return {
         name
         for name, one in ours.answers.items()
         if one.context != theirs.answers[name].context
-        and _tied(endpoint, one, memories, theirs.answers[name].context, links=links)
+        and _tied(endpoint, one, memories, theirs.answers[name].context, links)
     }
 
 
@@ -86,9 +85,32 @@ def memory_texts(store: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
                 yield name, name
 
 
-def _tied(endpoint: ParityEndpoint, ours: Answered, memories: Mapping[str, str], theirs: str, *, links: bool) -> bool:
-    found = ours.scores if links else None
-    mine, yours = (_hits(_shown(memories, context), found) for context in (ours.context, theirs))
+def linked_texts(store: Mapping[str, Json]) -> dict[str, list[str]]:
+    """Return the texts of the notes that each note of A-Mem or CLAG is linked with, by its own text, in order."""
+    notes: Any = store.get("notes") or []
+    texts = [str(note["content"]) for note in notes]
+    return {str(note["content"]): [texts[place] for place in _places(note["links"], len(texts))] for note in notes}
+
+
+def _places(links: Sequence[Any], count: int) -> Iterator[int]:
+    """Yield the links that are places of notes, also where a model wrote them as texts."""
+    for link in links:
+        try:
+            place = int(link)
+        except (TypeError, ValueError):
+            continue
+        if 0 <= place < count:
+            yield place
+
+
+def _tied(
+    endpoint: ParityEndpoint,
+    ours: Answered,
+    memories: Mapping[str, str],
+    theirs: str,
+    links: Mapping[str, Sequence[str]],
+) -> bool:
+    mine, yours = (_hits(_shown(memories, context), links) for context in (ours.context, theirs))
     if mine == yours or len(mine) != len(yours):
         return False
     cosines = _cosines(endpoint, ours, {one.text: memories[one.text] for one in (*mine, *yours)})
@@ -102,13 +124,18 @@ def _tied(endpoint: ParityEndpoint, ours: Answered, memories: Mapping[str, str],
     )
 
 
-def _hits(texts: Sequence[str], found: Collection[str] | None) -> list[_ShownHit]:
-    """Return what a context shows as hits: those that were found, each with the memories after it that were not.
-
-    Where ``found`` is ``None``, no memory is linked, and each text is a hit.
-    """
-    starts = [place for place, text in enumerate(texts) if found is None or text in found or not place]
-    return [_ShownHit(texts[start], tuple(texts[start + 1 : end])) for start, end in pairwise([*starts, len(texts)])]
+def _hits(texts: Sequence[str], links: Mapping[str, Sequence[str]]) -> list[_ShownHit]:
+    """Return what a context shows as hits, each with the memories after it that it is linked with."""
+    hits, place = [], 0
+    while place < len(texts):
+        end = place + 1
+        for text in links.get(texts[place], ()):
+            if end == len(texts) or texts[end] != text:
+                break
+            end += 1
+        hits.append(_ShownHit(texts[place], tuple(texts[place + 1 : end])))
+        place = end
+    return hits
 
 
 def _without(hits: Sequence[_ShownHit], left_out: Mapping[_ShownHit, int]) -> list[_ShownHit]:

@@ -159,11 +159,23 @@ def test_ties_are_measured(ours: str, theirs: str, tied: bool) -> None:
 )
 def test_hits_that_tie_move_with_what_is_linked_with_them(theirs: str, tied: bool) -> None:
     cosines = {"a": 0.9, "b": 0.5, "c": 0.5 + 4e-7, "d": 0.7, "e": 0.1}
-    store = {"notes": [{"content": name} for name in cosines]}
+    links: dict[str, list[Any]] = {"a": ["3", "none", 9], "b": [4], "c": [0]}
+    store: Any = {"notes": [{"content": name, "links": links.get(name, [])} for name in cosines]}
     found = {name: cosines[name] for name in "abc"}
     sides = [SideResult(store, {"q": Answered("?", context, "", found)}) for context in ("a d c b e", theirs)]
     endpoint: Any = Directions({"?": 1.0, **cosines})
     assert tied_questions(endpoint, *sides) == ({"q"} if tied else set())
+
+
+def test_a_hit_that_is_linked_with_another_hit_moves_with_it_too() -> None:
+    cosines = {"a": 0.9, "b": 0.5, "c": 0.5 + 4e-7}
+    store: Any = {
+        "notes": [{"content": "a", "links": [1]}, {"content": "b", "links": [0]}, {"content": "c", "links": []}]
+    }
+    contexts = ("a b b a c", "a b c b a")  # a with b, then b with a, and c as near as b
+    sides = [SideResult(store, {"q": Answered("?", context, "", dict(cosines))}) for context in contexts]
+    endpoint: Any = Directions({"?": 1.0, **cosines})
+    assert tied_questions(endpoint, *sides) == {"q"}
 
 
 def test_the_order_of_tied_neighbours_is_measured() -> None:

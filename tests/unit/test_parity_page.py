@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eval.parity.config import counterparts
-from eval.parity.page import PAGE, released_table, runs_table
+from eval.parity.page import PAGE, _states, released_table, runs_table
 from eval.rendering.markdown import replace_tables
 from memsys.errors import DataError
 
@@ -28,8 +28,17 @@ def test_a_run_is_one_row(tmp_path: Path) -> None:
         "calls": {"reply": {"ours": 4, "theirs": 5, **count}},
         "parts": {"notes": count, "contexts": count, "answers": count, "settings": count},
         "unexplained": 1,
+        "code": "0a1b",
     }
     (tmp_path / "clag" / "run").mkdir(parents=True)
     (tmp_path / "clag" / "run" / "parity.json").write_text(json.dumps(result), encoding="utf-8")
-    row = runs_table(tmp_path).splitlines()[2]
+    row, other, *_, states = runs_table(tmp_path).splitlines()[2:]
+    assert states == "All rows are of one state of the code (`0a1b`)."
+    assert other.startswith("| clag_prompts | –") and other.endswith("| not run |"), "no stage is left out unseen"
     assert row == "| clag | c | ours | none | 4, 5 | 2 | 2 of 3 | 2 of 3 | 2 of 3 | 2 of 3 | 0 | 1 |"
+
+
+def test_rows_of_other_code_are_named() -> None:
+    assert _states({"a": {"code": "1"}, "b": {"code": "1"}, "c": {"code": "2"}}) == (
+        "Rows are of the state `1` of the code; of `2` c."
+    )
