@@ -29,6 +29,7 @@ from eval.commands.commands import (
     start,
 )
 from eval.commands.help_text import Paragraphs
+from eval.commands.places import check_folder
 from eval.commands.terminal import say
 from eval.commands.whole_numbers import count
 from eval.config.presets import read_settings
@@ -115,9 +116,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=described(__doc__), formatter_class=Paragraphs)
     parser.add_argument("--only", nargs="+", metavar="SYSTEM", help="changes of these systems alone")
     parser.add_argument("--jobs", type=count(least=1), default=2, metavar="N", help="stages at a time (default: 2)")
+    parser.add_argument(
+        "--kept", type=Path, metavar="FOLDER", help="keep there what the released codes do, for the next campaign"
+    )
     options = parser.parse_args(arguments)
     mutations = _chosen(read_mutations(), options.only)
-    with _Copies(options.jobs) as copies:
+    with _Copies(options.jobs, options.kept) as copies:
         return _campaign(mutations, copies)
 
 
@@ -157,13 +161,16 @@ def _summary(outcomes: Mapping[str, int], given: int, unchanged: Mapping[str, in
 class _Copies:
     """Temporary copies of the code, one for each stage that runs at a time."""
 
-    def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
+    def __init__(self, jobs: int, kept: Path | None = None) -> None:
+        self._jobs, self._kept = jobs, kept
         self._free: SimpleQueue[Path] = SimpleQueue()
 
     def __enter__(self) -> "_Copies":
         self._folder = tempfile.TemporaryDirectory(prefix="memsys-mutations-")
-        (Path(self._folder.name) / "kept").mkdir()
+        kept = Path(self._folder.name) / "kept" if self._kept is None else self._kept.absolute()
+        check_folder(kept)
+        kept.mkdir(parents=True, exist_ok=True)
+        self._kept = kept
         for number in range(self._jobs):
             self._free.put(_copy(Path(self._folder.name) / str(number)))
         return self
@@ -187,9 +194,9 @@ class _Copies:
         root = self._free.get()
         try:
             if mutation is None:
-                return _stage_status(root, stage)
+                return _stage_status(root, stage, self._kept)
             with mutation.made(root):
-                return _stage_status(root, stage)
+                return _stage_status(root, stage, self._kept)
         finally:
             self._free.put(root)
 
@@ -203,18 +210,10 @@ def _copy(root: Path) -> Path:
     return root
 
 
-def _stage_status(root: Path, stage: str) -> int:
+def _stage_status(root: Path, stage: str, kept: Path | None) -> int:
     """Return the exit status of a stage of the code in a folder; one that does not end counts as stopped."""
-    command = [
-        sys.executable,
-        "-m",
-        "eval.parity.stages",
-        "--require",
-        "--only",
-        stage,
-        f"--out={root / 'out'}",
-        f"--kept={root.parent / 'kept'}",
-    ]
+    folders = (f"--out={root / 'out'}", f"--kept={kept}")
+    command = [sys.executable, "-m", "eval.parity.stages", "--require", "--only", stage, *folders]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     try:
         ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, timeout=_LIMIT_S, check=False)
