@@ -1,6 +1,6 @@
 """What a run rests on; and what a released code did, kept while our side alone changes (``make parity-mutations``).
 
-A run of theirs follows from its worker, their files, the settings, the conversation, and the stand-in for a backbone:
+A run of theirs follows from its worker, their files, the settings, the conversation, and the deterministic backbone:
 where all of these are the same, so is the run.
 """
 
