@@ -1,4 +1,4 @@
-"""What a run rests on; and what a released code did, kept while our side alone changes (``make parity-mutations``).
+"""Runs of released codes that are kept while our side alone changes (``make parity-mutations``); state of the code.
 
 A run of theirs follows from its worker, their files, the settings, the conversation, and the deterministic backbone:
 where all of these are the same, so is the run.
