@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
+from copy import copy, deepcopy
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,27 @@ def config_loader(folder: Path | None = None, conf: Path = CONF) -> Any:
     path = create_config_search_path(str(conf))
     if folder is not None:
         path.prepend("command-line", f"file://{folder.resolve()}", anchor=SearchPathQuery(provider="schema"))
-    return ConfigLoaderImpl(config_search_path=path)
+    loader = ConfigLoaderImpl(config_search_path=path)
+    loader.repository = _read_once(loader.repository)
+    return loader
+
+
+def _read_once(repository: Any) -> Any:
+    """Return the files behind a loader, each of which all its compositions read once: a sweep composes every cell.
+
+    Hydra copies them for each composition; a composition that moves where files are looked for gets files of its own.
+    """
+    from hydra._internal.config_repository import CachingConfigRepository
+
+    class ReadOnce(CachingConfigRepository):
+        def __deepcopy__(self, memo: dict[int, Any]) -> "ReadOnce":
+            return copy(self)
+
+        def initialize_sources(self, config_search_path: Any) -> None:
+            self.delegate, self.cache = deepcopy(self.delegate), {}
+            self.delegate.initialize_sources(config_search_path)
+
+    return ReadOnce(repository)
 
 
 #: Characters of the longest name of a choice: longer ones are no names of files.
@@ -82,8 +102,9 @@ def _composed_choice(group: str, name: str, conf: Path, plugins: str) -> dict[st
     from hydra._internal.defaults_list import create_defaults_list
     from omegaconf import OmegaConf
 
-    (loader, files), path = _choice_loader(conf, plugins), f"{group}/{name}"
-    if not loader.repository.config_exists(path):
+    loader, path = _choice_loader(conf, plugins), f"{group}/{name}"
+    files = loader.repository
+    if not files.config_exists(path):
         return None
     with _readable_files(loader):
         defaults = create_defaults_list(files, path, [], prepend_hydra=False, skip_missing=False).defaults
@@ -93,12 +114,9 @@ def _composed_choice(group: str, name: str, conf: Path, plugins: str) -> dict[st
 
 
 @lru_cache(maxsize=16)
-def _choice_loader(conf: Path, _plugins: str) -> tuple[Any, Any]:
-    """Return the loader of a folder's choices, and its files, each of which is read once."""
-    from hydra._internal.config_repository import CachingConfigRepository
-
-    loader = config_loader(conf=conf)
-    return loader, CachingConfigRepository(loader.repository)
+def _choice_loader(conf: Path, _plugins: str) -> Any:
+    """Return the loader of a folder's choices."""
+    return config_loader(conf=conf)
 
 
 def hydra_options() -> Mapping[str, Any]:

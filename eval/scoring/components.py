@@ -12,6 +12,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from eval.scoring.inference import t_quantile
 from eval.scoring.paired import ALPHA
 
 Floats = NDArray[np.float64]
@@ -114,12 +115,10 @@ def detectable(parts: Components, design: Design, *, alpha: float = ALPHA, power
     Raises:
         ValueError: the design has one conversation.
     """
-    from scipy.stats import t as student
-
     if design.conversations < 2:
         raise ValueError("one conversation says nothing about others: no design with one detects a difference")
     freedom = design.conversations - 1
-    factor = float(student.ppf(1 - alpha / 2, freedom) + student.ppf(power, freedom))
+    factor = t_quantile(1 - alpha / 2, freedom) + t_quantile(power, freedom)
     return factor * sqrt(variance_of_mean(parts, design))
 
 

@@ -14,6 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from eval.scoring.inference import t_quantile
+
 Answer = Literal["reproduced", "not reproduced", "cannot say"]
 
 LEVEL = 0.05
@@ -112,13 +114,13 @@ def _unknown(difference: float, margin: float, runs: int, own: Spread | None) ->
 
 
 def _tested(difference: float, margin: float, runs: int, spread: Spread) -> Equivalence:
-    from scipy.stats import t as student
+    from scipy.special import stdtr
 
     freedom, error = spread.runs - 1, spread.deviation / sqrt(runs)
-    half = float(student.ppf(1 - LEVEL, freedom)) * error
+    half = t_quantile(1 - LEVEL, freedom) * error
     low, high = difference - half, difference + half
     if error > 0:
-        p_value = float(student.sf((margin - abs(difference)) / error, freedom))
+        p_value = float(stdtr(freedom, (abs(difference) - margin) / error))
     else:
         p_value = 0.0 if abs(difference) <= margin + _NOISE else 1.0
     if -margin - _NOISE <= low and high <= margin + _NOISE:
@@ -153,15 +155,15 @@ def runs_needed(difference: float, margin: float, deviation: float) -> int | Non
 
 def _power(margins: NDArray[np.float64], freedom: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the power of a one-sided test whose bound is so many standard errors from the true difference."""
-    from scipy.stats import t as student
+    from scipy.special import stdtr
 
-    return np.asarray(student.cdf(margins, freedom))
+    return np.asarray(stdtr(freedom, margins))
 
 
 @cache
 def _bounds() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return numbers of runs (from three), the bound's distance in standard errors, and degrees of freedom."""
-    from scipy.stats import t as student
+    from scipy.special import stdtrit
 
     runs = np.arange(MINIMUM_RUNS, MOST_RUNS + 1, dtype=np.float64)
-    return runs, np.asarray(student.ppf(1 - LEVEL, runs - 1)), runs - 1
+    return runs, np.asarray(stdtrit(runs - 1, 1 - LEVEL)), runs - 1

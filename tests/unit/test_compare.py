@@ -434,9 +434,10 @@ def test_evidence_says_how_it_is_matched_in_every_format(tmp_path: Path, capsys:
 
 
 def test_one_conversation_is_marked_in_the_figure(tmp_path: Path) -> None:
-    one, two = FakeRun(conversations=("conv-26",)).write(tmp_path / "one"), FakeRun().write(tmp_path / "two")
-    compare([one], tmp_path / "first")
-    compare([two], tmp_path / "second")
+    for folder, conversations in (("first", ("conv-26",)), ("second", FakeRun().conversations)):
+        runs = [FakeRun(memory=name, conversations=conversations).write(tmp_path / "runs" / folder / name)
+                for name in ("rag", "clag")]  # fmt: skip
+        compare(runs, tmp_path / folder)
     assert "rag ‡" in (tmp_path / "first" / "compare.svg").read_text()
     assert "‡" not in (tmp_path / "second" / "compare.svg").read_text()
 
@@ -472,8 +473,11 @@ def test_unfinished_runs_are_named_and_left_out(tmp_path: Path, capsys: pytest.C
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     FakeRun().write(tmp_path / "runs")
-    assert main([str(tmp_path / "runs"), "--out", str(tmp_path / "out"), "--protocol", "sage"]) == 0
-    assert (tmp_path / "out" / "compare.svg").is_file()
+    asked = [str(tmp_path / "runs"), "--out", str(tmp_path / "out"), "--protocol", "sage"]
+    assert main(asked) == 0 and not (tmp_path / "out" / "compare.svg").exists()  # one system is a row
+    assert "compare.svg" not in (tmp_path / "out" / "compare.md").read_text()
+    FakeRun(memory="clag").write(tmp_path / "runs")
+    assert main(asked) == 0 and (tmp_path / "out" / "compare.svg").is_file()
     assert main([str(tmp_path / "nowhere")]) == 2
     assert "does not exist" in capsys.readouterr().err.replace("\n", " ")
     assert main([str(tmp_path / "runs"), "--protocol", "nope", "--out", str(tmp_path / "x")]) == 2

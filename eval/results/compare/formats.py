@@ -39,7 +39,7 @@ def comparison_page(report: Report) -> str:
         render_markdown(paired_tests(report)) if report.pairs else "",
         "## Runs",
         "\n".join(f"- {markdown(row.label)}: {_run_ids(row)}" for row in report.rows),
-        f"![{lead} by category, and {lead} against cost](compare.svg)",
+        f"![{lead} by category, and {lead} against cost](compare.svg)" if report.has_figure else "",
     )
 
 

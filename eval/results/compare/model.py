@@ -84,6 +84,11 @@ class Report:
         return unlabelled_kinds((score for row in self.rows for score in row.run.rows), self.protocol)
 
     @property
+    def has_figure(self) -> bool:
+        """Whether there are systems to draw next to each other; one is a row of numbers."""
+        return len(self.rows) > 1
+
+    @property
     def lead(self) -> str:
         """The column that the rows are sorted by."""
         return lead_metric([row.run for row in self.rows], self.protocol)[0]

@@ -53,7 +53,7 @@ def compare(
     out_dir: Path,
     choices: ComparisonChoices | None = None,
 ) -> list[Path]:
-    """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex`` and, with matplotlib, ``.svg``.
+    """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex`` and, for several systems, ``.svg``.
 
     Args:
         run_dirs: run directories or exported summaries. Runs that are not complete or not scored are named and left
@@ -80,13 +80,13 @@ def compare(
     for name, text in comparison_files(report).items():
         paths.append(out_dir / name)
         write_atomic(paths[-1], text.encode())
-    drawn = find_spec("matplotlib") is not None
-    if drawn:
+    can_draw = find_spec("matplotlib") is not None
+    if can_draw and report.has_figure:
         paths.append(plot(report, out_dir / "compare"))
     if report.conclusion:
         console().print(report.conclusion, style="bold", highlight=False, markup=False)
     kinds = ",".join(path.suffix[1:] for path in paths)
-    hint = "" if drawn else "; a figure needs matplotlib: pip install 'memsys[figures]'"
+    hint = "" if can_draw or not report.has_figure else "; a figure needs matplotlib: pip install 'memsys[figures]'"
     say(f"written: {out_dir}/compare.{{{kinds}}}{hint}")
     return paths
 
