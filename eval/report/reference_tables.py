@@ -20,7 +20,7 @@ from eval.audit.sensitivity.standings import Lens, lenses_of
 from eval.audit.stored import stored_tables
 from eval.commands.places import RESULTS
 from eval.commands.terminal import stage
-from eval.rendering.table import Table, text_of
+from eval.rendering.table import DASH, Table, text_of
 from eval.results.compare.roles import NAME as ROLES
 from eval.results.evidence.report import NAME as QUALITY
 from eval.results.evidence.systems import NAME as SYSTEMS
@@ -29,7 +29,7 @@ from eval.results.stored_run import StoredRun
 from eval.results.tables.layout import TableLine, lay_out
 from eval.results.tables.methods import NAME as METHODS
 from eval.results.tables.model import PaperTable
-from eval.results.tables.page import captioned
+from eval.results.tables.page import Section, captioned
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import spec_names
 from eval.results.tables.text import (
@@ -51,6 +51,7 @@ AUDIT = RESULTS / "audit"
 _OWN = {
     SYSTEMS: "Costs and evidence", ROLES: "Calls by role", QUALITY: "What memories hold", METHODS: "What methods did",
 }  # fmt: skip
+_NOTHING = ("", DASH)
 #: Columns of the audit that hold words.
 _WORDS = {
     "system", "backbone", "run", "metric", "nearest", "source", "higher", "lower", "flips_under", "category", "judge",
@@ -94,16 +95,28 @@ def own_tables(runs: Sequence[StoredRun]) -> list[Json]:
     """Return tables of all systems, calls by role, memories, and what methods say of themselves."""
     pages = {page.name: page for page in own_pages(runs)}
     return [
-        _page(kind, section.title, [_own(table) for table in captioned(section) if table.rows], pages[name].legend)
+        _page(kind, section.title, _own_tables(section), pages[name].legend)
         for name, kind in _OWN.items()
         for section in pages[name].sections
     ]
 
 
+def _own_tables(section: Section) -> list[Json]:
+    """Return the tables of a section that say something of a row."""
+    shown = [_own(table) for table in captioned(section) if table.rows]
+    return [table for table in shown if len(table["headings"]) > 1]
+
+
 def _own(table: Table) -> Json:
+    """Return a table of ours without the columns in which no row has anything."""
     rows = [[text_of(*one) for one in zip(row, table.columns, strict=True)] for row in table.rows]
-    left = next((place for place, column in enumerate(table.columns) if column.align != "left"), len(table.columns))
-    return _table(table.title, [column.heading for column in table.columns], rows, left, table.notes)
+    kept = [
+        place for place in range(len(table.columns)) if not place or any(row[place] not in _NOTHING for row in rows)
+    ]
+    columns = [table.columns[place] for place in kept]
+    left = next((place for place, column in enumerate(columns) if column.align != "left"), len(columns))
+    shown = [[row[place] for place in kept] for row in rows]
+    return _table(table.title, [column.heading for column in columns], shown, left, table.notes)
 
 
 def definition_tables(runs: Sequence[StoredRun]) -> list[Json]:

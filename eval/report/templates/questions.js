@@ -14,7 +14,7 @@ const ORDER = setting("order", "Order", [
   option("spread", "largest difference"),
 ]);
 const questionGroup = () => groupSetting((group) => group.texts);
-const NO_TEXTS = "Only summaries are here, and they hold no text: the questions are in the run directories.";
+const NO_TEXTS = "Only summaries are here, and they hold no text. memsys report --runs results/runs shows the questions of your own runs.";
 // What a run says of a question in the list: scores, rank of the evidence (0: not found), malformed, judges differ, answer.
 const SCORES = 0, RANK = 1, MALFORMED = 2, JUDGES = 3, ANSWER = 4;
 

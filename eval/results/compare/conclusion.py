@@ -197,7 +197,7 @@ def _extent(row: SystemRow, pair: Pair | None = None) -> str:
         if interval is not None:
             conversations = interval.units if interval.by == "conversation" else 1
     return (
-        f"{questions} question{'' if questions == 1 else 's'} of "
+        f"{questions:,} question{'' if questions == 1 else 's'} of "
         f"{'one conversation' if conversations == 1 else f'{conversations} conversations'}"
     )
 
