@@ -14,6 +14,7 @@ from typing import Any
 from eval.commands.commands import explains_errors, program, start
 from eval.commands.places import check_folder, tracked_remark
 from eval.commands.terminal import console, say
+from eval.loaders.contract import DatasetConfig, DatasetInfo
 from eval.results.exchange.every_eval_ever import write_every_eval_ever
 from eval.results.exchange.mteb import write_mteb
 from eval.results.frame import Skipped, read_run
@@ -122,10 +123,11 @@ def export_to(path: Path, to: str, out: Path, model_id: str | None) -> str:
         raise RunDirectoryError(f"{path} cannot be exported: {run.reason}")
     if to == "every_eval_ever":
         return str(write_every_eval_ever(run, out, model_id))
-    return str(write_mteb(run, _samples(run), out))
+    samples, info = _read_data(run)
+    return str(write_mteb(run, samples, info.language, out))
 
 
-def _samples(run: StoredRun) -> Sequence[Sample]:
+def _read_data(run: StoredRun) -> tuple[Sequence[Sample], DatasetInfo]:
     """Read the data set of a run as it was read for it.
 
     Raises:
@@ -133,11 +135,11 @@ def _samples(run: StoredRun) -> Sequence[Sample]:
     """
     from omegaconf import OmegaConf
 
-    data = make_part(OmegaConf.create({"dataset": run.record["config"]["dataset"]}), "dataset").load()
+    config: DatasetConfig = make_part(OmegaConf.create({"dataset": run.record["config"]["dataset"]}), "dataset")
+    data = config.load()
     if data.sha256 != run.data_sha256:
         raise RunDirectoryError(f"{run.path}: the data set {run.dataset} has changed since; fetch that of the run")
-    samples: Sequence[Sample] = data.samples
-    return samples
+    return data.samples, config.info
 
 
 def _check_names(folders: Sequence[Path], *, trec: bool) -> None:

@@ -48,6 +48,8 @@ class DatasetInfo:
     card: str = ""
     #: Whether its licence lets anybody pass on its texts, for any purpose, where they name it (:mod:`eval.packs`).
     passed_on: bool = False
+    #: ISO 639-3 code of the language of what it holds in Latin letters; ``und``: nobody knows.
+    language: str = "eng"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ CUSTOM = DatasetInfo(
     title="Your own conversations",
     homepage=PAGE,
     licence="that of your files",
+    language="und",
     citation="-",
     files=(),
     category_names={number: kind.replace("_", "-") for number, kind in _KINDS.items()},

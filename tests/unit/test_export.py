@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from eval.export import export_run, main
+from eval.results.exchange.languages import language_of
 from eval.results.frame import Skipped, read_run
+from eval.running.composed import compose_plan
+from eval.running.experiment import run_experiment
 from eval.runs.exports import ExportedRun, exported_runs, read_export, write_export
 from eval.runs.folders import find_run_folders
 from eval.runs.machine_paths import without_places
@@ -190,3 +193,33 @@ def test_a_loaders_notes_are_counted_where_they_quote_the_data(tmp_path: Path) -
     target = export_run(FakeRun(notes=notes).write(tmp_path / "runs"), tmp_path / "summaries")
     kept = read_export(target).record["data"]["notes"]
     assert kept == {"unread_dates": 1, "per_pool": [3, 4], "pinned": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My cat is Pixel.", "eng-Latn"),
+        ("Моя кошка", "und-Cyrl"),
+        ("我的灰猫叫 Pixel，它睡在沙发上。", "zho-Hani"),
+        ("私の猫はピクセルです", "jpn-Jpan"),
+        ("내 고양이", "kor-Kore"),
+        ("1998", "und-Zyyy"),
+    ],
+)
+def test_the_language_is_told_by_the_letters(text: str, expected: str) -> None:
+    assert language_of([text], "eng") == expected
+
+
+@pytest.mark.parametrize(
+    ("dataset", "expected"),
+    [("locomo_sample", "eng-Latn"), ("perltqa_zh_sample", "zho-Hani"), ("custom_sample", "und-Latn")],
+)
+def test_a_task_of_mteb_names_the_language_of_its_texts(dataset: str, expected: str, tmp_path: Path) -> None:
+    settings = [f"dataset={dataset}", "memory=bm25_turn", "mode=retrieval_only", "embedder=hashing", "progress=lines"]
+    run = run_experiment(compose_plan([*settings, f"run_dir={tmp_path / 'run'}"])).path
+    assert main([str(run), "--to", "mteb", "--out", str(tmp_path / "out")]) == 0
+    (path,) = (tmp_path / "out" / "results").rglob("*.json")
+    assert {language for row in json.loads(path.read_text())["scores"]["test"] for language in row["languages"]} == {
+        expected
+    }
+    assert expected in (tmp_path / "out" / "task.py").read_text()

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from eval.metrics.evidence import discounted_gain, ranked_turns
+from eval.results.exchange.languages import language_of
 from eval.results.stored_run import StoredRun
 from eval.runs.files import write_atomic
 from eval.runs.load import load_references, load_retrievals
@@ -24,15 +25,16 @@ from memsys.vocabulary import Json, Question, Sample
 #: Depths that MTEB scores at, as far as a run's rankings reach.
 DEPTHS = (1, 3, 5, 10, 20)
 MAIN = "ndcg_at_10"
-_SPLIT, _LANGUAGE = "test", "eng-Latn"
+_SPLIT = "test"
 
 
-def write_mteb(run: StoredRun, samples: Sequence[Sample], out: Path) -> Path:
+def write_mteb(run: StoredRun, samples: Sequence[Sample], latin: str, out: Path) -> Path:
     """Write data set, task and result.
 
     Args:
         run: complete and scored, in its folder.
         samples: the data set as the run read it.
+        latin: ISO 639-3 code of its language where it is written in Latin letters.
         out: folder, made where it is missing.
 
     Returns:
@@ -55,14 +57,15 @@ def write_mteb(run: StoredRun, samples: Sequence[Sample], out: Path) -> Path:
         raise RunDirectoryError(f"{run.path} holds no ranking of turns for questions with evidence: nothing to write")
     kept = [sample for sample in samples if any(question.question_id in ranked for question in sample.questions)]
     data = out / _folder(run, ranked)
-    scores = []
+    scores, languages = [], {}
     for sample in kept:
         asked = [question for question in sample.questions if question.question_id in ranked]
         _write_subset(data / _subset(sample), sample, asked, gold)
         measured = retrieval_scores([(ranked[each.question_id], gold[each.question_id]) for each in asked])
-        about = {"main_score": measured[MAIN], "hf_subset": _subset(sample), "languages": [_LANGUAGE]}
-        scores.append({**measured, **about})
-    _write_task(run, [_subset(sample) for sample in kept], data)
+        languages[_subset(sample)] = [language_of((turn.text for turn in sample.conversation.turns), latin)]
+        about = {"hf_subset": _subset(sample), "languages": languages[_subset(sample)]}
+        scores.append({**measured, "main_score": measured[MAIN], **about})
+    _write_task(run, languages, data)
     result = {
         "dataset_revision": run.data_sha256,
         "task_name": task_name(run),
@@ -108,10 +111,9 @@ def _write_subset(folder: Path, sample: Sample, asked: Sequence[Question], gold:
         _write_lines(folder / f"{part}.jsonl", values)
 
 
-def _write_task(run: StoredRun, subsets: Sequence[str], data: Path) -> None:
-    write_atomic(data / "README.md", _card(subsets).encode())
+def _write_task(run: StoredRun, languages: Mapping[str, Sequence[str]], data: Path) -> None:
+    write_atomic(data / "README.md", _card(list(languages)).encode())
     template = files(__package__).joinpath("mteb_task.txt").read_text(encoding="utf-8")
-    languages = {subset: [_LANGUAGE] for subset in subsets}
     about = {"name": task_name(run), "subsets": languages, "revision": run.data_sha256, "data": data.name}
     write_atomic(data.parent / "task.py", template.replace("{about}", json.dumps(about)).encode())
 
