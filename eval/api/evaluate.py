@@ -60,7 +60,7 @@ class Evaluation:
         from eval.results.compare import compare
 
         out = self.path / _COMPARISON
-        compare([self.path, *self.others], out)
+        compare([self.path, *self.others], out, shown=False)
         return (out / "compare.md").read_text(encoding="utf-8")
 
     def _repr_markdown_(self) -> str:

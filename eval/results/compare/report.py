@@ -52,6 +52,8 @@ def compare(
     run_dirs: Sequence[Path],
     out_dir: Path,
     choices: ComparisonChoices | None = None,
+    *,
+    shown: bool = True,
 ) -> list[Path]:
     """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex`` and, for several systems, ``.svg``.
 
@@ -60,6 +62,7 @@ def compare(
             out; those that differ in their seed alone are one system.
         out_dir: folder of the files.
         choices: how; ``None``: by default.
+        shown: whether it is printed too.
 
     Returns:
         The files written.
@@ -75,7 +78,8 @@ def compare(
     report = make_report(runs, rule, choices.against, unmeasured_judges=choices.unmeasured_judges)
     names = {run.path: row.label for row in report.rows for run in row.repeats.runs}
     show_answers([NamedRun(names[run.path], run) for run in readable], choices.answers)
-    show(report)
+    if shown:
+        show(report)
     paths: list[Path] = []
     for name, text in comparison_files(report).items():
         paths.append(out_dir / name)
@@ -83,6 +87,8 @@ def compare(
     can_draw = find_spec("matplotlib") is not None
     if can_draw and report.has_figure:
         paths.append(plot(report, out_dir / "compare"))
+    if not shown:
+        return paths
     if report.conclusion:
         console().print(report.conclusion, style="bold", highlight=False, markup=False)
     kinds = ",".join(path.suffix[1:] for path in paths)
