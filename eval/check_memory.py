@@ -1,16 +1,20 @@
-"""Say what a memory behind HTTP does wrong, before a run: ``memsys check_memory URL``."""
+"""Say what a memory from outside does wrong, before a run: ``memsys check_memory URL``, or settings that choose one."""
 
 import argparse
 import asyncio
 from collections.abc import Sequence
 
-from baselines.external.config import HttpConfig
-from baselines.external.http_server import HttpStore
-from baselines.external.store import Found, Item
+from baselines.external.config import ExternalConfig, HttpConfig, McpConfig
+from baselines.external.store import Found, Item, Store
+from baselines.external.system import make_store
 from eval.commands.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
 from eval.commands.terminal import console
 from eval.config.compose import compose, config_loader
 from eval.running.composed import make_part
+from memsys.embedding.hashing import HashingEmbedder
+from memsys.errors import ConfigError
+from memsys.llm.none import NoBackbone
+from memsys.protocol import Parts
 from memsys.vocabulary import Turn
 
 #: What is stored: facts that share no word but the speakers' names, each on a date of its own.
@@ -27,18 +31,35 @@ _QUERY, _WANTED = "What is the name of Ann's cat Pixel?", "Pixel"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run every check; returns 5 where one fails."""
     parser = argparse.ArgumentParser(prog=program("check_memory"), description=(__doc__ or "").split(":")[0])
-    parser.add_argument("url", help="address of the memory, as memory.url takes it")
-    parser.add_argument("--api-key-env", default="", help="environment variable that holds the bearer token")
-    options = parser.parse_args(arguments)
-    wanted = ["memory=http", f"memory.url='{options.url}'", f"memory.api_key_env='{options.api_key_env}'"]
-    config: HttpConfig = make_part(compose(config_loader(), wanted), "memory")
-    problems = asyncio.run(check(config))
+    parser.add_argument(
+        "memory", nargs="+", metavar="URL | SETTING", help="address of a memory behind HTTP; or settings, as "
+        "memory=object memory.object=package.module:Class",
+    )  # fmt: skip
+    first, *settings = parser.parse_args(arguments).memory
+    wanted = [first] if first.startswith("memory=") else ["memory=http", f"memory.url='{first}'"]
+    config = make_part(compose(config_loader(), [*wanted, *settings]), "memory")
+    problems = asyncio.run(check(checked(config)))
     for name, problem in problems:
         console().print(f"{'wrong' if problem else 'right'}  {name}{f': {problem}' if problem else ''}", markup=False)
     return EXIT_DIFFERENT if any(problem for _, problem in problems) else EXIT_DONE
 
 
-async def check(config: HttpConfig) -> list[tuple[str, str]]:
+def checked(config: object) -> ExternalConfig:
+    """Return settings of a memory that can be checked.
+
+    Raises:
+        ConfigError: it is none from outside, or needs a model.
+    """
+    if not isinstance(config, ExternalConfig):
+        raise ConfigError("memory= must be object, http or mcp: the others are of this project")
+    if isinstance(config, McpConfig) and None in (config.write_tool, config.search_tool):
+        raise ConfigError("memory=mcp is checked without a model: name memory.write_tool and memory.search_tool")
+    if config.lends:
+        raise ConfigError(f"memory={config.name} asks the run's models, of which a check has none: check it by a run")
+    return config
+
+
+async def check(config: ExternalConfig) -> list[tuple[str, str]]:
     """Try what a run relies on.
 
     Args:
@@ -48,9 +69,9 @@ async def check(config: HttpConfig) -> list[tuple[str, str]]:
         Each check with what is wrong, empty where nothing is.
 
     Raises:
-        MemoryProtocolError: the server cannot be reached, or refuses a request.
+        MemsysError: the memory cannot be made or reached, or refuses a request.
     """
-    one, other = HttpStore(config, "memsys-check-1"), HttpStore(config, "memsys-check-2")
+    one, other = _store(config, "memsys-check-1"), _store(config, "memsys-check-2")
     items = [_item(number, *fact) for number, fact in enumerate(_FACTS, 1)]
     try:
         await one.open({})
@@ -68,7 +89,7 @@ async def check(config: HttpConfig) -> list[tuple[str, str]]:
             ("dates are kept", _dateless(found)),
             ("a search changes nothing", _changed(found, again)),
             ("users are separate", _leaked(await other.search(_QUERY, 10))),
-            ("reset deletes", _kept(await _after_reset(config, "memsys-check-1"))),
+            *await _reset(config),
             ("any script is text", await _script(other)),
         ]
     finally:
@@ -81,16 +102,23 @@ def _item(number: int, speaker: str, text: str, date: str) -> Item:
     return Item(f"item-{number}", (turn,), (f"[{date}] {speaker}: {text}",), "Ann")
 
 
-async def _after_reset(config: HttpConfig, user: str) -> Sequence[Found]:
-    store = HttpStore(config, user)
+def _store(config: ExternalConfig, user: str) -> Store:
+    return make_store(config, Parts(user, NoBackbone(config.name), HashingEmbedder(1), 0), user)
+
+
+async def _reset(config: ExternalConfig) -> list[tuple[str, str]]:
+    """Make the first user's memory empty, where that is a request: objects and servers of MCP are made anew."""
+    if not isinstance(config, HttpConfig):
+        return []
+    store = _store(config, "memsys-check-1")
     await store.open({})
     try:
-        return await store.search(_QUERY, 10)
+        return [("reset deletes", _kept(await store.search(_QUERY, 10)))]
     finally:
         await store.close()
 
 
-async def _script(store: HttpStore) -> str:
+async def _script(store: Store) -> str:
     await store.add(_item(9, "李娜", "我的猫叫小米。", "2024-05-01"))
     await store.settle()
     texts = [found.text for found in await store.search("猫叫什么？ 小米", 10)]
@@ -107,7 +135,7 @@ def _too_many(found: Sequence[Found]) -> str:
 
 def _late(early: Sequence[Found], found: Sequence[Found]) -> str:
     late = len(found) > len(early)
-    return "results came only later, and `pending` of /stats was 0 or missing at once" if late and not early else ""
+    return "results came only later, and nothing said that they would" if late and not early else ""
 
 
 def _unnamed(found: Sequence[Found], items: Sequence[Item], returned: Sequence[Sequence[str]]) -> str:

@@ -10,7 +10,7 @@ from memsys.call_model import SHORT_TOKENS, DataShape, ExpectedCalls
 from memsys.llm.scope import Phase
 from memsys.protocol import Parts
 
-__all__ = ["build", "context_tokens", "expected_calls"]
+__all__ = ["build", "context_tokens", "expected_calls", "make_store"]
 
 #: Tokens of the agent's prompt, most of which describe the tools (nine tools of `server-memory`: 1,400), and reply.
 _AGENT_PROMPT, _AGENT_REPLY = 2000.0, 2.0 * SHORT_TOKENS
@@ -18,10 +18,10 @@ _AGENT_PROMPT, _AGENT_REPLY = 2000.0, 2.0 * SHORT_TOKENS
 
 def build(config: ExternalConfig, parts: Parts) -> ExternalMemory:
     """Make the empty memory of one conversation, under a user name that no other run has."""
-    return ExternalMemory(config, parts, _store(config, parts, f"{parts.conversation_id}-{token_hex(4)}"))
+    return ExternalMemory(config, parts, make_store(config, parts, f"{parts.conversation_id}-{token_hex(4)}"))
 
 
-def _store(config: ExternalConfig, parts: Parts, user: str) -> Store:
+def make_store(config: ExternalConfig, parts: Parts, user: str) -> Store:
     """Make the store of a config; the libraries of each are imported where it is used."""
     if isinstance(config, ObjectConfig):
         from baselines.external.objects import ObjectStore
