@@ -107,7 +107,7 @@ def _store(config: ExternalConfig, user: str) -> Store:
 
 
 async def _reset(config: ExternalConfig) -> list[tuple[str, str]]:
-    """Make the first user's memory empty, where that is a request: objects and servers of MCP are made anew."""
+    """Make the first user's memory empty, where that is a request: objects and servers of MCP are made empty."""
     if not isinstance(config, HttpConfig):
         return []
     store = _store(config, "memsys-check-1")

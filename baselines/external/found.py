@@ -24,33 +24,32 @@ _SOURCES = ("turn_ids", "source_ids", "sources", "episodes", "ref_doc_id", "name
 _METADATA = ("metadata", "meta", "payload", "attributes")
 
 
-def read_found(given: object) -> list[Found]:
+def read_found(given: object, where: str = "search()") -> list[Found]:
     """Read search results, best first.
 
     Args:
-        given: ``None``, a text, a sequence of results, or something that lists them under a usual name. A result is a
-            text, a pair of result and score, a mapping, or an object.
+        given: a text, a sequence of results, or something that lists them under a usual name. A result is a text, a
+            pair of result and score, a mapping, or an object.
+        where: what returned it, for messages.
 
     Raises:
-        MemoryProtocolError: a result has no text under any usual name.
+        MemoryProtocolError: it is nothing of that, or a result has no text under any usual name.
     """
-    if given is None:
-        return []
     if isinstance(given, str):
         return [Found(given)] if given.strip() else []
     listed = given if isinstance(given, list | tuple) else _first(given, _LISTS)
     if listed is None and not isinstance(given, Mapping) and isinstance(given, Iterable):
         listed = list(given)
-    if not isinstance(listed, list | tuple):
-        return [_result(given, 1)]
-    return [_result(one, number) for number, one in enumerate(listed, 1)]
+    if isinstance(listed, list | tuple):
+        return [_result(one, f"{where}, result {number},") for number, one in enumerate(listed, 1)]
+    return [_result(given, where)]
 
 
-def _result(given: Any, number: int) -> Found:
+def _result(given: Any, where: str) -> Found:
     if isinstance(given, str):
         return Found(given)
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], int | float):
-        inner = _result(given[0], number)
+        inner = _result(given[0], where)
         return Found(inner.text, float(given[1]), inner.memory_id, inner.sources)
     inside = _first(given, ("node", "document", "record"))
     wrapped = inside if inside is not None and not isinstance(inside, str) else given
@@ -63,8 +62,8 @@ def _result(given: Any, number: int) -> Found:
         text = "\n".join(text)
     if not isinstance(text, str):
         raise MemoryProtocolError(
-            f"search() returned {quoted(given)} as result {number}, which has no text; name it one of "
-            f"{', '.join(_TEXTS)}, or return texts"
+            f"{where} is {quoted(given)}, which has no text; results are a list, empty where nothing is found, of "
+            f"texts or of objects with one of {', '.join(_TEXTS)}"
         )
     score = _first(given, _SCORES)
     memory_id = _first(wrapped, _IDS)

@@ -10,7 +10,7 @@ from baselines.external.config import HttpConfig
 from baselines.external.found import read_found, read_ids
 from baselines.external.store import Found, Item
 from memsys.credentials import bearer, redacted
-from memsys.errors import MemoryProtocolError
+from memsys.errors import MemoryProtocolError, quoted
 from memsys.http_bodies import BodyError, exchange
 from memsys.proxies import proxy_of
 from memsys.retrying import LONGEST_PAUSE, RETRIED_STATUS, asked_pause, pause_before
@@ -33,6 +33,7 @@ class HttpStore:
     def __init__(self, config: HttpConfig, user: str) -> None:
         self._config, self._user = config, user
         self._client: httpx.Client | None = None
+        self._answered = False
         self._stats: Mapping[str, Json] = {}
 
     async def open(self, lent: Mapping[str, Json]) -> None:
@@ -79,9 +80,10 @@ class HttpStore:
     async def search(self, query: str, k: int) -> Sequence[Found]:
         """Search."""
         given = await self._post("search", {"query": query, "k": k})
+        where = f"memory.url={self._config.url}: `results` of /search"
         if not isinstance(given.get("results"), list):
-            raise MemoryProtocolError(f"{self._config.url}/search: the reply has no list `results`")
-        return read_found(given["results"])
+            raise MemoryProtocolError(f"{where} is {quoted(given.get('results'))}; it must be a list")
+        return read_found(given["results"], where)
 
     def statistics(self) -> Mapping[str, Json]:
         """Return the last reply of ``/stats``."""
@@ -96,10 +98,11 @@ class HttpStore:
         return await asyncio.to_thread(self._request, "POST", page, {"user": self._user, **body})
 
     def _request(self, method: str, page: str, values: Mapping[str, Json]) -> Mapping[str, Any]:
-        """Make one exchange, again where the server is busy or gone.
+        """Make one exchange, again where the server is busy or slow.
 
         Raises:
-            MemoryProtocolError: it failed four times, was refused, or the reply is not a JSON object.
+            MemoryProtocolError: it failed four times, was refused, or the reply is not a JSON object; or the server is
+                gone: one that is started again may have lost what it held.
         """
         import httpx
 
@@ -113,10 +116,17 @@ class HttpStore:
             try:
                 reply = exchange(self._client, method, url, _LARGEST_REPLY, **request)
             except httpx.HTTPError as error:
+                if self._answered and isinstance(error, httpx.ConnectError):
+                    raise MemoryProtocolError(redacted(
+                        f"{url}: the server is gone ({error}), and what it held may be lost; start it again at "
+                        f"memory.url={self._config.url} and repeat the command, which writes everything again (at "
+                        "another address it is another run)"
+                    )) from error  # fmt: skip
                 problem = f"{type(error).__name__}: {error}"
                 continue
             except BodyError as error:
                 raise MemoryProtocolError(f"{url}: {error}") from error
+            self._answered = True
             if reply.status_code not in RETRIED_STATUS:
                 return _object(url, reply)
             problem = f"status {reply.status_code}: {reply.text[:_SHOWN]}"

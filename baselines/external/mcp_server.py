@@ -46,10 +46,17 @@ _SHOWN = 2000
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """Result of a tool: its text, and the value where that is JSON."""
+    """Result of a tool.
+
+    Attributes:
+        text: of all its parts, a line each.
+        values: the same as values: as the server structures it, where it does, then its parts, each read as JSON where
+            it is; empty for a result without parts.
+        failed: whether the server calls it an error.
+    """
 
     text: str
-    value: Any
+    values: Sequence[Any]
     failed: bool
 
 
@@ -97,7 +104,7 @@ class McpStore:
         result = await self._call(self._config.write_tool, _filled(self._config.write_arguments or {}, values))
         if result.failed:
             raise MemoryProtocolError(f"memory.write_tool={self._config.write_tool}: {result.text[:300]}")
-        return names_in(result.value)
+        return names_in(list(result.values))
 
     async def settle(self) -> None:
         """Do nothing: the protocol does not say when a server has indexed an item."""
@@ -106,13 +113,12 @@ class McpStore:
         """Search by the tool, or let the agent search; what its calls returned is found, in their order."""
         if self._config.search_tool is None:
             results = (await self._ask("search", query, query)).results
-            return [found for result in results if not result.failed for found in found_in(result)]
-        result = await self._call(
-            self._config.search_tool, _filled(self._config.search_arguments or {}, {"query": query, "k": k})
-        )
+            return [found for result in results if not result.failed for found in shown_in(result)]
+        tool, template = self._config.search_tool, self._config.search_arguments or {}
+        result = await self._call(tool, _filled(template, {"query": query, "k": k}))
         if result.failed:
-            raise MemoryProtocolError(f"memory.search_tool={self._config.search_tool}: {result.text[:300]}")
-        return found_in(result)
+            raise MemoryProtocolError(f"memory.search_tool={tool}: {result.text[:300]}")
+        return found_in(result, f"memory.search_tool={tool}: its result for memory.search_arguments={dict(template)}")
 
     def statistics(self) -> Mapping[str, Json]:
         """Return the numbers of calls of tools, those that failed, and replies of the agent that named no call."""
@@ -206,10 +212,16 @@ class _Connection:
         except MCPError as error:
             if error.error.code == _CONNECTION_CLOSED:
                 raise MemoryProtocolError(f"{self._where} has ended; {name} did not return") from error
-            return ToolResult(redacted(str(error)), None, failed=True)
-        text = "\n".join(part.text for part in given.content if getattr(part, "text", None))
-        value = _json(text)
-        return ToolResult(text, given.structured_content if value is None else value, failed=bool(given.is_error))
+            return ToolResult(redacted(str(error)), (), failed=True)
+        texts = [_text(part) for part in given.content]
+        values = [_unwrapped(given.structured_content)] if given.structured_content is not None else []
+        if given.content:
+            parts = [
+                {"type": part.type} if text is None else _json(text)
+                for part, text in zip(given.content, texts, strict=True)
+            ]
+            values.append(parts[0] if len(parts) == 1 else parts)
+        return ToolResult("\n".join(filter(None, texts)), values, failed=bool(given.is_error))
 
     async def close(self) -> None:
         """Stop the server, and remove its folder."""
@@ -267,14 +279,33 @@ class _Connection:
         return f"memory.url={self._config.url}" if self._config.url else f"memory.command={list(self._config.command)}"
 
 
-def found_in(result: ToolResult) -> list[Found]:
-    """Return what a tool's result lists, or its text where it lists nothing."""
-    if isinstance(result.value, Mapping | list):
+def found_in(result: ToolResult, where: str) -> list[Found]:
+    """Return the results of a search, as the server structures them, else as its texts give them.
+
+    Args:
+        result: of the tool.
+        where: what returned it, for messages.
+
+    Raises:
+        MemoryProtocolError: neither has a text.
+    """
+    problems = []
+    for value in result.values:
         try:
-            return read_found(result.value)
-        except MemoryProtocolError:
-            return read_found(result.text)
-    return read_found(result.text)
+            return read_found(value, where)
+        except MemoryProtocolError as error:
+            problems.append(error)
+    if problems:
+        raise problems[0]
+    return []
+
+
+def shown_in(result: ToolResult) -> list[Found]:
+    """Return what a tool that an agent chose lists, or its text where it lists nothing: any tool may say something."""
+    try:
+        return found_in(result, "")
+    except MemoryProtocolError:
+        return read_found(result.text)
 
 
 def names_in(value: Json) -> list[str]:
@@ -312,10 +343,26 @@ def _filled(template: Json, values: Mapping[str, Json]) -> Any:
 
 
 def _json(text: str) -> Any:
+    """Return the value of a JSON text, any other text as it is."""
     try:
         return json.loads(text)
     except ValueError:
-        return None
+        return text
+
+
+def _text(part: Any) -> str | None:
+    """Return the text of a part of a result, or of the resource in it; ``None`` for a picture and the like."""
+    text = getattr(getattr(part, "resource", part), "text", None)
+    return text if isinstance(text, str) else None
+
+
+def _unwrapped(structured: Any) -> Any:
+    """Return what the official library wraps as ``result``, because a structured result has to be an object."""
+    if not isinstance(structured, Mapping) or set(structured) != {"result"}:
+        return structured
+    value = structured["result"]
+    listed = _json(value) if isinstance(value, str) else value
+    return listed if isinstance(listed, Mapping | list) else value
 
 
 def _schema(tool: Any) -> Any:

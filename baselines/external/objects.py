@@ -70,15 +70,15 @@ class ObjectStore:
         """Call the object's search, or the function with all that was said."""
         if self._searches is not None:
             said = [message for item in self._items for message in messages_of(item)]
-            return read_found(
-                await self._called(self._searches, (said, query), filled(self._searches, 2, [(_COUNTS, k)]))
-            )
+            given = await self._called(self._searches, (said, query), filled(self._searches, 2, [(_COUNTS, k)]))
+            return read_found(given, f"what {_name(self._searches)}() returned")
         search = search_method(self._object, k)
         offered: list[tuple[Sequence[str], Any]] = [(USERS, self._user), (("group_ids",), [self._user]), (_COUNTS, k)]
         if not set(USERS) & set(parameters_of(search)):  # Mem0 from version 2 on
             by = next((name for name in USERS if name in parameters_of(add_method(self._object))), "")
             offered += [(("filters",), {by: self._user})] if by else []
-        return read_found(await self._called(search, (query,), filled(search, 1, offered)))
+        given = await self._called(search, (query,), filled(search, 1, offered))
+        return read_found(given, f"what {_name(search)}() returned")
 
     def statistics(self) -> Mapping[str, Json]:
         """Return nothing: an object has no statistics."""
@@ -200,7 +200,7 @@ def filled(
     missing = [name for name in free if parameters[name].default is inspect.Parameter.empty and name not in chosen]
     if missing:
         raise MemoryProtocolError(
-            f"{getattr(function, '__qualname__', function)} needs {', '.join(missing)}, which nothing here fills; give "
+            f"{_name(function)}() needs {', '.join(missing)}, which nothing here fills; give "
             "it a default, or wrap the object in a class with add(text) and search(query, k)"
         )
     return chosen
@@ -262,6 +262,9 @@ async def _guarded(function: Callable[..., Any], call: Awaitable[Any]) -> Any:
         raise _raised(function, error) from error
 
 
+def _name(function: Any) -> str:
+    return getattr(function, "__qualname__", type(function).__name__)
+
+
 def _raised(function: Any, error: Exception) -> MemoryProtocolError:
-    name = getattr(function, "__qualname__", type(function).__name__)
-    return MemoryProtocolError(redacted(f"{name}() raised {type(error).__name__}: {quoted(error, 300)}"))
+    return MemoryProtocolError(redacted(f"{_name(function)}() raised {type(error).__name__}: {quoted(error, 300)}"))

@@ -1,5 +1,6 @@
 """What goes wrong in a memory from outside is one message and loses nothing: over an object, HTTP and MCP alike."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -10,11 +11,16 @@ from typing import Any
 
 import pytest
 
-from eval.running.composed import compose_plan
+from eval.config.compose import compose, config_loader
+from eval.running.composed import compose_plan, make_part
 from eval.running.experiment import run_experiment
 from memsys.errors import MemsysError
+from memsys.llm.none import NoBackbone
+from memsys.protocol import Parts
+from memsys.vocabulary import Turn, Unit
 from tests.end_to_end.test_resume import finish, kill_after
-from tests.support.outside_memory import CHOSEN
+from tests.support.fakes import WordEmbedder
+from tests.support.outside_memory import CHOSEN, WRONG
 from tests.support.stub_process import attached, stub_server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,14 +40,14 @@ class Outside:
         self.settings: list[str] = []
         self.start()
 
-    def start(self) -> None:
+    def start(self, *port: str) -> None:
         if self.kind == "object":
             self.settings = ["memory=object", "memory.object=tests.support.outside_memory:Words"]
         elif self.kind == "http":
             self.close()
             environment = {**os.environ, CHOSEN: str(self.fault)}
             self._server = subprocess.Popen(
-                [*PROGRAM, "http"], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
+                [*PROGRAM, "http", *port], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
             )
             assert self._server.stdout is not None
             self.settings = ["memory=http", f"memory.url={self._server.stdout.readline().strip()}", "memory.timeout=60"]
@@ -90,17 +96,14 @@ def found(folder: Path) -> list[dict[str, Any]]:
 FAULTS = [
     ("add raises", "no such table|Error executing tool add"),
     ("search raises", "no such table|Error executing tool search"),
-    ("search number", "no text|no list|7"),
-    ("search numbers", "no text"),
-    ("search no text", "no text"),
+    ("search number", " is 7"),
 ]
 
 
 @pytest.mark.parametrize("outside", KINDS, indirect=True)
 def test_a_fault_is_one_message_and_the_same_command_goes_on(outside: Outside, tmp_path: Path) -> None:
     whole = run(outside, tmp_path / "whole")
-    # What a tool returns is text: of another shape than a list of results, it is one result.
-    for place, (fault, said) in enumerate(FAULTS[:2] if outside.kind == "mcp" else FAULTS):
+    for place, (fault, said) in enumerate(FAULTS):
         folder = tmp_path / f"run{place}"
         outside.fault.write_text(fault)
         with pytest.raises(MemsysError, match=said):
@@ -110,17 +113,65 @@ def test_a_fault_is_one_message_and_the_same_command_goes_on(outside: Outside, t
         assert run(outside, folder) == whole, fault
 
 
+WHERE = {
+    "object": "what Words.search() returned",
+    "http": "memory.url=http://127.0.0.1:",
+    "mcp": "memory.search_tool=search: its result for memory.search_arguments={'query': '{query}', 'k': '{k}'}",
+}
+
+
+@pytest.mark.parametrize("outside", KINDS, indirect=True)
+@pytest.mark.parametrize("structured", [False, True])
+def test_a_result_of_a_wrong_type_is_one_message_that_says_where(outside: Outside, structured: bool) -> None:
+    if structured and outside.kind != "mcp":
+        pytest.skip("the two forms of a result are those of MCP")
+    tool = ["memory.search_tool=search_structured"] if structured else []
+    config = make_part(compose(config_loader(), [*outside.settings, *tool]), "memory")
+    where = WHERE[outside.kind].replace("=search:", "=search_structured:" if structured else "=search:")
+
+    async def ask() -> None:
+        memory = config.build(Parts("c1", NoBackbone("words"), WordEmbedder(), 0))
+        try:
+            turn = Turn("t1", "s1", "Ann", "My cat is Pixel.", "")
+            await memory.write(Unit("item-1", (turn,)), None)
+            for fault, value in WRONG.items():
+                outside.fault.write_text(f"search {fault}")
+                with pytest.raises(MemsysError) as raised:
+                    await memory.retrieve("Pixel")
+                wrong = value[0] if isinstance(value, list) else value
+                assert str(raised.value).startswith(where) and f" is {wrong!r}" in str(raised.value), fault
+            outside.fault.unlink()
+            assert [hit.turn_ids for hit in (await memory.retrieve("Pixel")).hits] == [("t1",)]
+        finally:
+            await memory.close()
+
+    asyncio.run(ask())
+
+
 @pytest.mark.parametrize("outside", KINDS[1:], indirect=True)
 @pytest.mark.parametrize("fault", ["add dies", "search dies"])
 def test_a_server_that_dies_is_one_message_and_the_same_command_goes_on(
     outside: Outside, tmp_path: Path, fault: str
 ) -> None:
     outside.fault.write_text(fault)
-    with pytest.raises(MemsysError, match=r"has ended|failed 4 times"):
+    with pytest.raises(MemsysError, match=r"has ended|the server is gone .* repeat the command"):
         run(outside, tmp_path / "run")
     outside.fault.unlink()
-    if outside.kind == "mcp":  # started again by the run
-        assert len(run(outside, tmp_path / "run")) == 6
+    if outside.kind == "http":  # a server of MCP is started by the run
+        outside.start(outside.settings[1].rpartition(":")[2])
+    assert len(run(outside, tmp_path / "run")) == 6
+
+
+@pytest.mark.parametrize("outside", ["http"], indirect=True)
+def test_a_server_that_comes_back_at_another_address_is_another_run(outside: Outside, tmp_path: Path) -> None:
+    outside.fault.write_text("search dies")
+    with pytest.raises(MemsysError, match=r"start it again at memory\.url=.* \(at another address it is another run\)"):
+        run(outside, tmp_path / "run")
+    outside.fault.unlink()
+    outside.start()
+    with pytest.raises(MemsysError, match=r"memory\.url"):
+        run(outside, tmp_path / "run")
+    assert len(run(outside, tmp_path / "other")) == 6
 
 
 @pytest.mark.parametrize("outside", KINDS[1:], indirect=True)

@@ -16,6 +16,16 @@ from urllib.request import Request, urlopen
 #: Environment variable with the path of the file.
 CHOSEN = "OUTSIDE_MEMORY_FAULT"
 SLOW_SECONDS = 12.0
+#: Results of a search that hold no text.
+WRONG = {
+    "number": 7,
+    "null": None,
+    "true": True,
+    "numbers": [1, 2],
+    "nested": [[1, 2], [3]],
+    "nulls": [None],
+    "no text": [{"colour": "red"}],
+}
 
 
 class Words:
@@ -79,7 +89,7 @@ def _spoiled(step: str, good: Any) -> Any:
         time.sleep(SLOW_SECONDS)
     if fault == "raises":
         raise ValueError("no such table: memories")
-    return {"number": 7, "numbers": [1, 2], "no text": [{"colour": "red"}]}.get(fault, good)
+    return WRONG.get(fault, good)
 
 
 USERS: dict[str, Words] = {}
@@ -115,13 +125,14 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def serve_http() -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2]) if sys.argv[2:] else 0), Handler)
     print(f"http://127.0.0.1:{server.server_port}", flush=True)  # noqa: T201
     server.serve_forever()
 
 
 def serve_mcp() -> None:
     from mcp.server.mcpserver import MCPServer
+    from mcp.types import CallToolResult
 
     memory, server = _made(os.environ.get("OPENAI_BASE_URL")), MCPServer("words")
 
@@ -129,9 +140,12 @@ def serve_mcp() -> None:
         return json.dumps({"ids": memory.add(text, key)})
 
     def search(query: str, k: int) -> str:
-        return json.dumps({"results": memory.search(query, k)})
+        return json.dumps(memory.search(query, k))
 
-    tools: list[Callable[..., str]] = [add, search]
+    def search_structured(query: str, k: int) -> Any:
+        return CallToolResult(content=[], structured_content={"result": memory.search(query, k)})
+
+    tools: list[Callable[..., Any]] = [add, search, search_structured]
     for tool in tools:
         server.tool()(tool)
     server.run("stdio")

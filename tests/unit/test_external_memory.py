@@ -15,7 +15,7 @@ from baselines.external.config import ExternalConfig, HttpConfig, ObjectConfig
 from baselines.external.found import ITEM_KEY, read_found, read_ids
 from baselines.external.given import is_search_function
 from baselines.external.http_server import HttpStore
-from baselines.external.mcp_server import ToolResult, _filled, found_in, names_in
+from baselines.external.mcp_server import ToolResult, _filled, found_in, names_in, shown_in
 from baselines.external.memory import ExternalMemory
 from baselines.external.objects import ObjectStore
 from baselines.external.store import Found, Item, Sources
@@ -278,7 +278,7 @@ def test_an_object_that_cannot_be_imported_is_named() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (None, []),
+        ([], []),
         ("", []),
         ("one text", [Found("one text")]),
         ([("text", 0.5)], [Found("text", 0.5)]),
@@ -314,8 +314,25 @@ def test_arguments_of_tools_are_filled_and_names_in_them_found() -> None:
     )
     assert filled == {"entities": [{"name": "item-1", "n": 3, "text": "d: {x}"}]}
     assert names_in(filled) == ["item-1"]
-    assert found_in(ToolResult('{"entities": []}', {"entities": []}, failed=False)) == []
-    assert found_in(ToolResult("plain", None, failed=False)) == [Found("plain")]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], []),
+        ([[]], []),
+        ([{"entities": []}], []),
+        (["plain"], [Found("plain")]),
+        ([["one", {"text": "two"}]], [Found("one"), Found("two")]),
+        ([{"count": 1}, "what was found"], [Found("what was found")]),
+    ],
+)
+def test_results_of_tools_are_read(values: list[Any], expected: list[Found]) -> None:
+    assert found_in(ToolResult("", values, failed=False), "search") == expected
+
+
+def test_an_agent_may_call_what_returns_no_results() -> None:
+    assert shown_in(ToolResult("7", [7], failed=False)) == [Found("7")]
 
 
 @pytest.fixture(scope="module")
@@ -348,6 +365,29 @@ def test_a_memory_behind_http_is_traced_by_ids(server: str) -> None:
 def test_the_example_server_passes_every_check(server: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([server]) == 0
     assert "wrong" not in capsys.readouterr().out
+
+
+def test_an_object_is_checked_by_its_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory=object", f"memory.object={__name__}:Plain"]) == 5
+    said = capsys.readouterr().out
+    assert "right  what was added is found" in said
+    assert "wrong  results name ids: 4 of 4 results name no item; evidence then goes by equal texts" in said
+    assert "reset" not in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["memory=rag"], "must be object, http or mcp"),
+        (["memory=mcp", "memory.url=http://localhost:1"], "name memory.write_tool and memory.search_tool"),
+        (["memory=object", "memory.object=tests.support.outside_memory:Asking"], "check it by a run"),
+    ],
+)
+def test_what_cannot_be_checked_is_one_sentence(
+    settings: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(settings) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
 
 
 class Forgetful(HttpStore):
@@ -402,7 +442,7 @@ def test_each_fault_of_a_server_is_named(fault: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Forgetful, "fault", fault)
     monkeypatch.setattr(Forgetful, "shared", [], raising=False)
     monkeypatch.setattr(Forgetful, "all", [], raising=False)
-    monkeypatch.setattr("eval.check_memory.HttpStore", Forgetful)
+    monkeypatch.setattr("eval.check_memory.make_store", lambda config, parts, user: Forgetful(config, user))
     wrong = {name for name, problem in asyncio.run(check(http("http://localhost:1"))) if problem}
     assert fault in wrong
 
