@@ -87,6 +87,19 @@ def choice_settings(group: str, name: str, conf: Path = CONF) -> dict[str, Any]:
     return found
 
 
+def resolved_choice(group: str, name: str) -> dict[str, Any]:
+    """Compose the settings of one choice of a group and resolve its interpolations, which may not leave it.
+
+    Raises:
+        ConfigError: there is no such choice, or a file of it is no YAML.
+    """
+    from omegaconf import OmegaConf
+
+    container: Any = OmegaConf.to_container(OmegaConf.create({group: choice_settings(group, name)}), resolve=True)
+    settings: dict[str, Any] = container[group]
+    return settings
+
+
 def find_settings(group: str, name: str, conf: Path = CONF) -> dict[str, Any] | None:
     """Compose the settings of one choice of a group as :func:`choice_settings`; ``None`` if there is no such choice.
 

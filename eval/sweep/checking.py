@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.commands.terminal import console
+from eval.config.compose import resolved_choice
 from eval.config.presets import current_name
 from eval.rendering.table import Cell, Table, columns
 from eval.rendering.terminal import show
@@ -14,7 +15,6 @@ from eval.results.frame import Skipped, read_run
 from eval.running.composed import make_part
 from eval.runs.folders import find_run_folders
 from eval.sweep.calls import memory_calls, reader_calls, shape_of_counts
-from eval.sweep.cells import Composer
 from memsys.call_model import ExpectedCalls
 from memsys.prompt_packs.local import how_to_fetch, is_present, is_reference, parse_reference
 
@@ -55,7 +55,7 @@ class CheckedRuns:
     unchecked: list[str]
 
 
-def check_runs(roots: Sequence[Path], composer: Composer) -> CheckedRuns:
+def check_runs(roots: Sequence[Path]) -> CheckedRuns:
     """Hold plans against every run with calls below some folders (run directories or summaries).
 
     Raises:
@@ -72,7 +72,7 @@ def check_runs(roots: Sequence[Path], composer: Composer) -> CheckedRuns:
             checked.unchecked.append(run.run_id)
         elif calls:
             kinds = Counter(row.kind for row in run.rows)
-            checked.rows.extend(check_run(run.record, calls["by_phase"], composer, kinds))
+            checked.rows.extend(check_run(run.record, calls["by_phase"], kinds))
     return checked
 
 
@@ -83,18 +83,15 @@ def has_unfetched_prompts(setting: Any) -> bool:
     return isinstance(setting, str) and is_reference(setting) and not is_present(parse_reference(setting))
 
 
-def check_run(
-    record: Mapping[str, Any], by_phase: Mapping[str, Any], composer: Composer, kinds: Mapping[str, int]
-) -> list[RoleCheck]:
+def check_run(record: Mapping[str, Any], by_phase: Mapping[str, Any], kinds: Mapping[str, int]) -> list[RoleCheck]:
     """Hold a plan against one run: the settings it was made with, the sizes of its data.
 
     Args:
         record: of ``run.json``.
         by_phase: counted calls.
-        composer: makes parts from settings.
         kinds: questions by kind.
     """
-    memory, reader = (_part(record["config"], name, composer) for name in ("memory", "reader"))
+    memory, reader = (_part(record["config"], name) for name in ("memory", "reader"))
     shape = shape_of_counts(record["data"], kinds)
     own = memory_calls(memory, shape)
     expected = [*(own or ()), *reader_calls(reader, memory, shape)]
@@ -108,25 +105,21 @@ def check_run(
     ]
 
 
-def _part(config: Mapping[str, Any], name: str, composer: Composer) -> Any:
+def _part(config: Mapping[str, Any], name: str) -> Any:
     """Return a part as in a run: of a changed preset only the settings that are newer than the run."""
     from omegaconf import OmegaConf
 
-    return make_part(OmegaConf.create({name: _completed(config[name], name, composer)}), name)
+    return make_part(OmegaConf.create({name: _completed(config[name], name)}), name)
 
 
-def _completed(recorded: Mapping[str, Any], name: str, composer: Composer) -> dict[str, Any]:
+def _completed(recorded: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the recorded settings of a part, and of a gate's host, completed from their presets."""
-    from omegaconf import OmegaConf
-
     host = recorded.get("host") or {}
     preset_name = current_name(str(recorded["name"])).removesuffix(
         f"_{host.get('name')}"
     )  # a gate's name is completed by its host's
-    composed = composer.compose([f"{name}={preset_name}"], sweep=False)
-    preset: Any = OmegaConf.to_container(composed[name], resolve=True)
-    completed = _merged(preset, recorded)
-    return {**completed, "host": _completed(host, name, composer)} if host else completed
+    completed = _merged(resolved_choice(name, preset_name), recorded)
+    return {**completed, "host": _completed(host, name)} if host else completed
 
 
 def _merged(preset: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,23 +13,10 @@ from memsys.clag.memory import ClagMemory
 from memsys.index.vector import VectorIndex
 from memsys.protocol import Parts
 from memsys.vocabulary import Turn, Unit
+from tests.support.composing import composed
 from tests.support.fakes import FakeModel, WordEmbedder
 
-CONF = Path(__file__).resolve().parents[2] / "conf"
-
 TOPICS = ("sea boat sail harbour", "cake oven sugar flour", "guitar song drum band", "garden rose soil seed")
-
-
-@lru_cache
-def composed(name: str) -> Mapping[str, Any]:
-    """Compose the preset of this name."""
-    from hydra import compose, initialize_config_dir
-    from omegaconf import OmegaConf
-
-    with initialize_config_dir(str(CONF), version_base=None):
-        container = OmegaConf.to_container(compose(None, overrides=[f"+memory={name}"]).memory, resolve=True)
-    assert isinstance(container, dict)
-    return {str(key): value for key, value in container.items()}
 
 
 def preset(name: str = "clag", **changes: Any) -> ClagConfig:

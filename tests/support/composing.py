@@ -32,15 +32,14 @@ IN_PROCESS = tuple(name for name in PRESETS if name not in PACKAGES)
 @lru_cache
 def composed(name: str) -> Mapping[str, Any]:
     """Compose the preset of this name; ``gated+amem`` is the preset ``gated`` with that host."""
-    from hydra import compose, initialize_config_dir
     from omegaconf import OmegaConf
 
     preset, _, host = name.partition("+")
-    with initialize_config_dir(str(CONF), version_base=None):
-        config = compose(None, overrides=[f"+memory={preset}", *([f"memory@memory.host={host}"] if host else [])])
-    container = OmegaConf.to_container(config.memory, resolve=True)
-    assert isinstance(container, dict)
-    return {str(key): value for key, value in container.items()}
+    settings = choice_settings("memory", preset)
+    if host:
+        settings["host"] = choice_settings("memory", host)
+    container: Any = OmegaConf.to_container(OmegaConf.create({"memory": settings}), resolve=True)
+    return {str(key): value for key, value in container["memory"].items()}
 
 
 def preset_name(name: str) -> str:

@@ -22,7 +22,8 @@ from memsys.llm.contract import Reply
 from memsys.notes.note import Note
 from memsys.notes.store import NoteStore
 from memsys.vocabulary import Completion
-from tests.support.clag import composed, joint, memory, partition_of, preset, replying, unit, write_all
+from tests.support.clag import joint, memory, partition_of, preset, replying, unit, write_all
+from tests.support.composing import composed
 
 PRESETS = [name for name in preset_names(MEMORY) if name.startswith("clag") and name != "clag_quickstart"]
 

@@ -210,7 +210,7 @@ def tolerance(run: str, role: str) -> dict[str, float]:
 
 
 def test_plans_agree_with_the_ledgers_of_real_runs() -> None:
-    rows = [row for row in check_runs([SUMMARIES], Composer()).rows if not row.run.startswith(SMALL_PARTS)]
+    rows = [row for row in check_runs([SUMMARIES]).rows if not row.run.startswith(SMALL_PARTS)]
     assert len(rows) >= 20 and sum(row.counted for row in rows) > 900
 
     def decided(run: str, role: str) -> bool:
@@ -241,7 +241,7 @@ def test_a_run_is_held_against_a_plan_of_its_own_settings(tmp_path: Path) -> Non
     write_export(tmp_path / "run", run)
 
     def routed(folder: Path) -> float | None:
-        (row,) = [row for row in check_runs([folder], Composer()).rows if row.role == "router"]
+        (row,) = [row for row in check_runs([folder]).rows if row.role == "router"]
         return row.planned
 
     assert (routed(source), routed(tmp_path / "run")) == (319, 312)
@@ -256,7 +256,7 @@ def test_runs_whose_prompts_are_not_fetched_are_named_instead_of_checked(
     records = [read_record(path) for path in runs]
     (expected,) = [str(each["run_id"]) for each in records if "authors:" in json.dumps(each["config"])]
     assert len(runs) >= 2, "there are runs with our prompts too"
-    checked = check_runs(runs, Composer())
+    checked = check_runs(runs)
     assert checked.unchecked == [expected]
     assert checked.rows and {row.run for row in checked.rows}.isdisjoint(checked.unchecked)
 
