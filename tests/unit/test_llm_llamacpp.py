@@ -118,6 +118,7 @@ def schemas_of_presets(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, 
 
 
 @pytest.mark.real_model
+@pytest.mark.timeout(900)  # on a busy machine its threads wait for each other
 def test_llama_cpp_takes_the_grammar_of_every_role_of_every_preset(
     engine: Engine, schemas_of_presets: dict[str, tuple[str, dict[str, Any]]], tmp_path: Path
 ) -> None:
@@ -136,6 +137,7 @@ def test_llama_cpp_takes_the_grammar_of_every_role_of_every_preset(
 
 
 @pytest.mark.real_model
+@pytest.mark.timeout(900)  # on a busy machine its threads wait for each other
 def test_a_reply_depends_on_its_request_alone(engine: Engine, tmp_path: Path) -> None:
     """One at a time, all at once, again with warm prefixes, in another order, after a restart: the same texts."""
     alone = ask_all(engine, tmp_path, TURNS, at_once=1)
