@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 #: Where the output is not a terminal, a stage is named if nothing was said for so long: logs of short commands stay
 #: short.
 _QUIET_SECONDS = 3.0
+#: The same stage, shown again after one within it, is named again after so long.
+_SAME_SECONDS = 60.0
 
 
 @cache
@@ -56,6 +58,7 @@ class Stages:
         self._clock, self._write = clock, write or _to_standard_error
         self._titles: list[str] = []
         self._said = clock()
+        self._when: dict[str, float] = {}  # titles, and when each was written last
         self._display: Any = None
 
     @contextmanager
@@ -63,6 +66,7 @@ class Stages:
         """Show a title while the block runs; within a stage, the inner title is shown for its time."""
         if not self._titles:
             self._said = self._clock()
+            self._when.clear()
         self._titles.append(title)
         self._show()
         try:
@@ -82,10 +86,11 @@ class Stages:
             self._display = None
 
     def _say(self) -> None:
-        now = self._clock()
-        if self._titles and now - self._said >= _QUIET_SECONDS:
-            self._said = now
-            self._write(self._titles[-1])
+        now, title = self._clock(), self._titles[-1] if self._titles else ""
+        again = now - self._when[title] >= _SAME_SECONDS if title in self._when else True
+        if title and again and now - self._said >= _QUIET_SECONDS:
+            self._said = self._when[title] = now
+            self._write(title)
 
 
 def _spinner() -> Any:

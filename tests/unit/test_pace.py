@@ -305,3 +305,15 @@ def test_stages_are_named_where_nothing_was_said_for_three_seconds() -> None:
         with stages.stage("writing"):
             clock.now += 9
     assert said == ["drawing", "reading runs"]
+
+
+def test_a_stage_is_not_named_again_after_each_one_within_it() -> None:
+    """A log of `memsys tables` said "reading the runs" seven times in a row."""
+    clock, said = Clock(), []
+    stages = Stages(clock, said.append)
+    with stages.stage("reading runs"):
+        for _ in range(30):
+            with stages.stage("reading rag"):
+                clock.now += 2
+            clock.now += 2
+    assert said.count("reading runs") + said.count("reading rag") < 8
