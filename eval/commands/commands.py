@@ -131,8 +131,8 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 
 def program(command: str) -> str:
-    """Return the command as it was called, for its usage: ``memsys NAME``, or ``python -m eval.NAME``."""
-    return sys.argv[0] if sys.argv[0].startswith("memsys ") else f"python -m eval.{command}"
+    """Return how a command is called, in the way this one was: ``memsys NAME``, or ``python -m eval.NAME``."""
+    return f"{'memsys ' if sys.argv[0].startswith('memsys ') else 'python -m eval.'}{command}"
 
 
 def described(doc: str | None) -> str:

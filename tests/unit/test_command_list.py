@@ -106,3 +106,7 @@ def test_it_starts_a_command_whose_usage_names_it(monkeypatch: pytest.MonkeyPatc
     assert memsys("--version").stdout.startswith("memsys 0.")
     monkeypatch.setattr(sys, "argv", ["/some/place/compare/__main__.py"])
     assert program("compare") == "python -m eval.compare"
+    monkeypatch.setattr(
+        sys, "argv", ["memsys probe"]
+    )  # `memsys probe` said of its settings `memsys probe ... memory=rag`
+    assert program("run") == "memsys run"
