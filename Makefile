@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
+# Commands start sooner where Python keeps what it compiled.
+unexport PYTHONDONTWRITEBYTECODE
 # More than two cores need: tests wait for processes and servers a third of their time.
 WORKERS ?= 3
 
