@@ -60,9 +60,7 @@ contracts: env  ## who may import whom
 check: lint types contracts  ## lint, types and import contracts
 
 tables: env  ## regenerate results/tables and the tables of docs/results.md from results/summaries, results/runs and results/printed
-	$(PY) -m eval.tables
-	$(PY) -m eval.results.evidence.results_page
-	$(PY) -m eval.lens results/summaries --out results/tables/lens.md
+	$(PY) scripts/make_tables.py
 
 figures: env  ## draw results/figures: the papers' and our own, and the tables of docs/scale.md
 	$(PY) -m eval.plots

@@ -16,6 +16,7 @@ from memsys.vocabulary import Json
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
 )
+_LINE_BREAK = re.compile(r"[ \t]*[\n\r\t\x0b\x0c\x85\u2028\u2029]+[ \t]*")
 #: What begins a formula, or splits a cell, in a spreadsheet; blanks and quotation marks before it do not help.
 _FORMULA = re.compile(r"\s*['\"]*\s*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?%?")
@@ -24,25 +25,27 @@ _MARKDOWN = re.compile(r"<(?=[A-Za-z/!?])|&(?=#?\w+;)|`|\](?=[(\[:])")
 _MARKDOWN_WRITTEN = {"<": "&lt;", "&": "&amp;", "`": "\\`", "]": "\\]"}
 #: Marks of our own tables for outputs without Unicode, each as wide as it was.
 _ASCII_MARKS = str.maketrans({"†": "+", "‡": "#", "–": "-", "…": "~", "τ": "t", "Δ": "d", "±": "~", "×": "x"})
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "†": r"$^\dagger$",
-    "‡": r"$^\ddagger$",
-    "τ": r"$\tau$",
-    "Δ": r"$\Delta$",
-    "±": r"$\pm$",
-}
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "†": r"$^\dagger$",
+        "‡": r"$^\ddagger$",
+        "τ": r"$\tau$",
+        "Δ": r"$\Delta$",
+        "±": r"$\pm$",
+    }
+)
 
 
 def terminal(text: str) -> str:
@@ -57,7 +60,7 @@ def ascii_marks(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Put text on one line: line breaks and tabs become spaces, other control characters are written out."""
-    return terminal(re.sub(r"[ \t]*[\n\r\t\x0b\x0c\x85\u2028\u2029]+[ \t]*", " ", text))
+    return terminal(_LINE_BREAK.sub(" ", text))
 
 
 def markdown(text: str) -> str:
@@ -93,7 +96,7 @@ def svg(text: str) -> str:
 
 def latex(text: str) -> str:
     """Escape text for one paragraph of LaTeX, also a bracket behind a line's end, which would be its option."""
-    written = "".join(_LATEX.get(character, character) for character in one_line(text))
+    written = one_line(text).translate(_LATEX)
     return f"{{[}}{written[1:]}" if written.startswith("[") else written
 
 

@@ -36,17 +36,18 @@ def render_latex(table: Table) -> str:
 
 
 def _part(table: Table, place: int, count: int) -> str:
+    wide = _wide(table)
     caption = f"{table.title}, part {place + 1} of {count}" if count > 1 else table.title
-    head = [r"\toprule", " & ".join(map(_heading, table.columns, _wide(table))) + r" \\", r"\midrule"]
+    head = [r"\toprule", " & ".join(map(_heading, table.columns, wide)) + r" \\", r"\midrule"]
     lines = [
         r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}",
-        rf"\begin{{longtable}}{{{''.join(map(_kind, _wide(table), table.columns))}}}",
+        rf"\begin{{longtable}}{{{''.join(map(_kind, wide, table.columns))}}}",
         rf"\caption{{{latex(caption)}.}}\label{{tab:{table.label}{f'-{place + 1}' if place else ''}}} \\",
         *(*head, r"\endfirsthead"),
         *(*head, r"\endhead"),
         r"\bottomrule",
         r"\endfoot",
-        *_rows(table),
+        *_rows(table, wide),
         r"\end{longtable}",
         *([] if place else _notes(table.notes)),
         r"\endgroup",
@@ -54,9 +55,8 @@ def _part(table: Table, place: int, count: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _rows(table: Table) -> list[str]:
+def _rows(table: Table, wide: Sequence[bool]) -> list[str]:
     lines = []
-    wide = _wide(table)
     for place, row in enumerate(table.rows):
         if place in table.blocks:
             label = rf"\multicolumn{{{len(table.columns)}}}{{l}}{{\textit{{{latex(table.blocks[place])}}}}} \\"

@@ -10,8 +10,8 @@ from eval.metrics.kept import date_parts
 from eval.report.groups import Scored
 from eval.runs.memories import Memories
 from eval.runs.records import ReferenceRecord, ScoreRow
-from eval.scoring.clusters import cluster_interval
 from eval.scoring.combination import COMPUTED, combination, slices_of
+from eval.scoring.estimates import mean_of_scores
 from eval.scoring.inference import MetricScores
 from memsys.vocabulary import Json
 
@@ -107,10 +107,13 @@ def _parts(scored: Scored, labels: Sequence[str | None]) -> list[Json]:
 
 
 def _figures(scores: MetricScores) -> list[float]:
-    """Return the mean with the ends of its interval, where there is one."""
-    interval = cluster_interval(scores)
+    """Return the mean with the ends of its interval, where there is one; nothing without scores."""
+    found = mean_of_scores(scores)
+    if found is None:
+        return []
+    interval = found.interval
     ends = () if interval is None else (interval.low, interval.high)
-    return [round(float(value), _DIGITS) for value in (scores.values.mean(), *ends)]
+    return [round(value, _DIGITS) for value in (found.value, *ends)]
 
 
 def _binned(values: Mapping[str, float], scored: Scored, unit: str) -> Callable[[ScoreRow], str | None]:

@@ -3,8 +3,10 @@
 The one way from a run folder or an exported run to its scores; :mod:`eval.runs.load` opens the files.
 """
 
+import gc
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,7 +89,7 @@ def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:
     runs: dict[str, StoredRun] = {}
     skipped = []
     for folder in runs_first(find_run_folders(roots)):
-        with stage(f"reading {folder.name}"):
+        with stage(f"reading {folder.name}"), _without_collecting():
             run = read_run(folder)
         if isinstance(run, Skipped):
             skipped.append(run)
@@ -96,6 +98,18 @@ def read_runs(roots: Sequence[Path]) -> tuple[list[StoredRun], list[Skipped]]:
                 Skipped(folder, f"another run has the id {run.run_id} too (run.json); name one of the two at a time")
             )
     return [runs[name] for name in sorted(runs)], skipped
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Search for no garbage meanwhile: some hundred thousand new rows are none, and each search goes through them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def load_results(*places: str | Path, live: bool = False) -> "DataFrame":

@@ -12,6 +12,7 @@ from eval.loaders.registry import info_of, is_own
 from eval.results.tables.spec import NO_BACKBONE
 from eval.runs.identity import identity_hash, without_name
 from eval.runs.records import ScoreRow
+from eval.scoring.columns import ScoreColumns, columns_of
 from eval.scoring.unanswered import OUTCOMES, unanswered_text
 
 #: Mode of a record whose answers are constants.
@@ -59,6 +60,14 @@ class StoredRun:
     repeats: tuple["StoredRun", ...] = ()
     path: Path = field(default=Path(), compare=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", columns_of(self.rows))
+
+    @property
+    def columns(self) -> ScoreColumns:
+        """The rows with their columns."""
+        return columns_of(self.rows)
+
     @property
     def run_id(self) -> str:
         """Names the run."""
@@ -105,7 +114,7 @@ class StoredRun:
     @property
     def asks_unanswerable(self) -> bool:
         """Whether some of its questions have no answer (LoCoMo's category 5)."""
-        return any(row.kind == ADVERSARIAL for row in self.rows)
+        return bool(self.columns.adversarial.any())
 
     @property
     def has_false_answers(self) -> bool:
@@ -168,7 +177,7 @@ class StoredRun:
     @property
     def conversations(self) -> tuple[str, ...]:
         """Conversations with a question, sorted."""
-        return tuple(sorted({row.conversation_id for row in self.rows}))
+        return self.columns.conversation_names
 
     @property
     def gpus(self) -> tuple[str, ...]:

@@ -156,27 +156,6 @@ def unlabelled_kinds(rows: Iterable[ScoreRow], protocol: Protocol) -> list[str]:
     return sorted({row.kind for row in rows} - {*protocol.labels, ADVERSARIAL})
 
 
-def metric_mean(
-    rows: Sequence[ScoreRow], metric: str, averaging: Averaging, category: int | None = None
-) -> Mean | None:
-    """Return one metric's mean as :func:`aggregate` computes it, without labels and other columns.
-
-    Args:
-        rows: scores of one run.
-        metric: name in the registry.
-        averaging: treatment of adversarial questions, and weights.
-        category: number of the one wanted; ``None``: over all that count.
-
-    Returns:
-        The mean; ``None`` where no question of the category counts.
-    """
-    groups = _by_category(rows, averaging)
-    if category is not None:
-        groups = [group for group in groups if group[0].category == category]
-        return _group_mean(groups[0], metric, averaging) if groups else None
-    return combine([_group_mean(group, metric, averaging) for group in groups], averaging.weighting)
-
-
 def _group_mean(rows: Sequence[ScoreRow], metric: str, averaging: Averaging) -> Mean:
     return mean_of(row.metrics.get(score_name(metric, row.kind, averaging.adversarial)) for row in rows)
 

@@ -40,7 +40,13 @@ def cluster_interval(scores: MetricScores, mean: MeanRule = MICRO, *, level: flo
     Returns:
         The interval in the unit of the scores, or ``None`` where :func:`standard_error` has none.
     """
-    error = standard_error(scores, mean)
+    return interval_around(scores, mean, standard_error(scores, mean), level=level)
+
+
+def interval_around(
+    scores: MetricScores, mean: MeanRule, error: "StandardError | None", *, level: float = LEVEL
+) -> Interval | None:
+    """Return :func:`cluster_interval` of a mean whose standard error is known; ``None`` where it has none."""
     if error is None:
         return None
     half = t_quantile((1 + level) / 2, error.freedom) * error.value

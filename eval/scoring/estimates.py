@@ -2,18 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from eval.metrics.registry import METRICS
 from eval.runs.records import ScoreRow
-from eval.scoring.aggregate import mean_of, metric_mean, score_name
-from eval.scoring.clusters import cluster_interval
+from eval.scoring.aggregate import Mean, combine, mean_of
+from eval.scoring.clusters import StandardError, interval_around, standard_error
+from eval.scoring.columns import Flags, ScoreColumns, columns_of
 from eval.scoring.config import is_verdict
-from eval.scoring.inference import MICRO, Interval, MeanRule, MetricScores, point
+from eval.scoring.inference import MICRO, Floats, Interval, Ints, MeanRule, MetricScores, point
 from eval.scoring.paired import minimum_detectable_difference
 from eval.scoring.protocols import Averaging
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Estimate:
     """A mean, and what its uncertainty follows from.
 
@@ -37,14 +41,18 @@ class Estimate:
     @property
     def interval(self) -> Interval | None:
         """95 % cluster t interval in the unit; see :func:`eval.scoring.clusters.cluster_interval`."""
-        found = cluster_interval(self.scores, self.rule)
+        found = interval_around(self.scores, self.rule, self._error)
         return None if found is None else found.scaled(self.unit)
 
     @property
     def detectable(self) -> float | None:
         """Smallest true difference that so many conversations find with 80 % power, in the unit."""
-        found = minimum_detectable_difference(self.scores, self.rule)
+        found = minimum_detectable_difference(self._error)
         return None if found is None else self.unit * found
+
+    @cached_property
+    def _error(self) -> StandardError | None:
+        return standard_error(self.scores, self.rule)
 
 
 def estimate(
@@ -73,20 +81,31 @@ def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, aver
     if is_verdict(metric):
         scores, mean = scores_and_mean(rows, metric, category, averaging)
         return point(scores, mean) if len(scores.values) else None
-    if metric not in METRICS:
-        return mean_of(row.metrics.get(metric) for row in rows if category in (None, row.category)).value
-    found = metric_mean(rows, metric, averaging, category)
-    return None if found is None else found.value
+    columns = columns_of(rows)
+    values, entering = columns.scores(metric, averaging), _entering(columns, metric, category, averaging)
+    if is_plain(metric):
+        return _mean(values[entering]).value
+    entering = entering & columns.counted(averaging)
+    if category is not None:
+        return _mean(values[entering]).value
+    groups = [values[entering & (columns.categories == one)] for one in np.unique(columns.categories[entering])]
+    return combine(list(map(_mean, groups)), averaging.weighting).value
+
+
+def _mean(values: Floats) -> Mean:
+    """Return the mean of scores; those that are NaN are unscored."""
+    return mean_of(None if value != value else value for value in values.tolist())
 
 
 def scores_and_mean(
     rows: Sequence[ScoreRow], metric: str, category: int | None, averaging: Averaging
 ) -> tuple[MetricScores, MeanRule]:
     """Return the scored questions behind :func:`mean_value`, and the same mean in the form that resampling takes."""
-    found = scored_rows(rows, metric, category, averaging)
-    scores = MetricScores.of((value, row.conversation_id, row.category) for row, value in found)
+    columns = columns_of(rows)
+    places, values = _scored(columns, metric, category, averaging)
+    scores = MetricScores(values, tuple(columns.conversations[places]), columns.categories[places])
     plain = category is not None or is_plain(metric)
-    return scores, MICRO if plain else mean_rule(rows, averaging)
+    return scores, MICRO if plain else mean_rule(columns, averaging)
 
 
 def scored_rows(
@@ -100,13 +119,22 @@ def scored_rows(
         category: question category, ``None`` for all that count.
         averaging: which questions count, and what is right in category 5.
     """
-    found = []
-    for row in rows:
-        if row.category == category or (category is None and (is_plain(metric) or averaging.counts(row.kind))):
-            value = row.metrics.get(score_name(metric, row.kind, averaging.adversarial))
-            if value is not None:
-                found.append((row, value))
-    return found
+    places, values = _scored(columns_of(rows), metric, category, averaging)
+    return [(rows[place], value) for place, value in zip(places.tolist(), values.tolist(), strict=True)]
+
+
+def _scored(columns: ScoreColumns, metric: str, category: int | None, averaging: Averaging) -> tuple[Ints, Floats]:
+    """Return the places of the questions that enter a mean and have a score, and these scores."""
+    values = columns.scores(metric, averaging)
+    places = np.flatnonzero(_entering(columns, metric, category, averaging) & ~np.isnan(values))
+    return places, values[places]
+
+
+def _entering(columns: ScoreColumns, metric: str, category: int | None, averaging: Averaging) -> Flags:
+    """Return whether each question enters a mean where it is scored."""
+    if category is not None:
+        return columns.categories == category
+    return np.ones(len(columns), dtype=np.bool_) if is_plain(metric) else columns.counted(averaging)
 
 
 def is_plain(metric: str) -> bool:
@@ -118,6 +146,6 @@ def mean_rule(rows: Sequence[ScoreRow], averaging: Averaging) -> MeanRule:
     """Return the overall mean in the form that resampling takes; categories are those of the rows that count."""
     if averaging.weighting == "question_mean":
         return MICRO
-    return MeanRule(
-        tuple((category, 1.0) for category in sorted({r.category for r in rows if averaging.counts(r.kind)}))
-    )
+    columns = columns_of(rows)
+    counted = np.unique(columns.categories[columns.counted(averaging)])
+    return MeanRule(tuple((int(category), 1.0) for category in counted))

@@ -185,7 +185,7 @@ def point(scores: MetricScores, mean: MeanRule = MICRO) -> float:
     if not len(scores.values):
         return float("nan")
     totals = ScoreTotals.of(scores, np.zeros(len(scores.values), dtype=np.int64), mean)
-    return float(totals.means(np.ones((1, 1)))[0])
+    return float(combine(totals.sums, totals.counts, totals.weights)[0])
 
 
 def bootstrap_interval(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval.scoring.clusters import cluster_interval, standard_error
+from eval.scoring.clusters import StandardError, interval_around, standard_error
 from eval.scoring.inference import MICRO, Floats, Interval, MeanRule, MetricScores, point, resampling_units, t_quantile
 from eval.scoring.randomisation import TIE, randomisation_test
 
@@ -43,14 +43,17 @@ class PairedComparison:
 
 
 def minimum_detectable_difference(
-    differences: MetricScores, mean: MeanRule = MICRO, *, alpha: float = ALPHA, power: float = 0.8
+    error: StandardError | None, *, alpha: float = ALPHA, power: float = 0.8
 ) -> float | None:
     """Return the smallest true difference a two-sided test at ``alpha`` finds with probability ``power``.
 
-    ``(t(1-alpha/2) + t(power)) * standard error`` (Bloom 1995), with the error and the degrees of freedom of
-    :func:`eval.scoring.clusters.standard_error`.
+    ``(t(1-alpha/2) + t(power)) * standard error`` (Bloom 1995), with the degrees of freedom of the error.
+
+    Args:
+        error: of the difference (:func:`eval.scoring.clusters.standard_error`).
+        alpha: level of the test.
+        power: probability of finding it.
     """
-    error = standard_error(differences, mean)
     if error is None:
         return None
     return (t_quantile(1 - alpha / 2, error.freedom) + t_quantile(power, error.freedom)) * error.value
@@ -78,15 +81,16 @@ def compare_paired(differences: MetricScores, mean: MeanRule = MICRO, *, seed: i
         seed: of the signs that are drawn where the test is not exact.
     """
     wins, ties, losses = win_tie_loss(differences.values)
+    error = standard_error(differences, mean)
     test = randomisation_test(differences, mean, seed=seed)
     return PairedComparison(
         difference=point(differences, mean),
-        interval=cluster_interval(differences, mean),
+        interval=interval_around(differences, mean, error),
         p_value=None if test is None else test.value,
         wins=wins,
         ties=ties,
         losses=losses,
-        detectable=minimum_detectable_difference(differences, mean) if _can_find(differences) else None,
+        detectable=minimum_detectable_difference(error) if _can_find(differences) else None,
         questions=len(differences.values),
         p_error=0.0 if test is None else test.error,
     )

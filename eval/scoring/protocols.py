@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -89,6 +90,7 @@ class Protocol(Averaging):
         return self.printed_labels.get(kind, self.label(kind))
 
 
+@lru_cache(maxsize=64)
 def load_protocol(name: str, folder: Path = FOLDER) -> Protocol:
     """Read ``conf/protocol/<name>.yaml`` without Hydra, for scoring and tables.
 

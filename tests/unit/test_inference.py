@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from eval.scoring import randomisation
+from eval.scoring.clusters import standard_error
 from eval.scoring.inference import MICRO, MeanRule, MetricScores, bootstrap_interval, multiplicities, point
 from eval.scoring.paired import compare_paired, holm, minimum_detectable_difference, win_tie_loss
 from eval.scoring.randomisation import PValue, randomisation_test
@@ -94,7 +95,7 @@ def test_fewer_than_two_units_have_no_interval() -> None:
     assert bootstrap_interval(scores([1.0], ["a"])) is None
     assert bootstrap_interval(scores([], [])) is None
     assert randomisation_p_value(scores([1.0], ["a"])) is None
-    assert minimum_detectable_difference(scores([1.0], ["a"])) is None
+    assert minimum_detectable_difference(standard_error(scores([1.0], ["a"]))) is None
 
 
 def test_coverage_of_the_mean() -> None:
@@ -275,7 +276,7 @@ def test_minimum_detectable_difference_by_hand() -> None:
     values = [0.1, -0.2, 0.3, 0.0, 0.4]
     error = np.std(values, ddof=1) / math.sqrt(5)
     expected = (stats.t.ppf(0.975, 4) + stats.t.ppf(0.8, 4)) * error
-    assert minimum_detectable_difference(one_per_conversation(values)) == pytest.approx(expected)
+    assert minimum_detectable_difference(standard_error(one_per_conversation(values))) == pytest.approx(expected)
 
 
 def test_minimum_detectable_difference_has_the_power_it_promises() -> None:
@@ -283,7 +284,8 @@ def test_minimum_detectable_difference_has_the_power_it_promises() -> None:
     noise = rng.normal(0, 1, (400, 30))
     detectable = (stats.t.ppf(0.975, 29) + stats.t.ppf(0.8, 29)) / math.sqrt(30)
     found = np.mean(stats.ttest_1samp(noise + detectable, 0, axis=1).pvalue < 0.05)
-    ours = minimum_detectable_difference(one_per_conversation((noise[0] / noise[0].std(ddof=1)).tolist()))
+    unit_noise = one_per_conversation((noise[0] / noise[0].std(ddof=1)).tolist())
+    ours = minimum_detectable_difference(standard_error(unit_noise))
     assert ours == pytest.approx(detectable)
     assert 0.74 < found < 0.86
 

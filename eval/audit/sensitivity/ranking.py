@@ -163,7 +163,8 @@ def _unsure(differences: MetricScores, average: _Average, reading: MetricReading
         found = mean_of_scores(_conversation_means(differences))
     else:
         found = mean_of_scores(differences, average.rule)
-    return found is None or found.interval is None or found.interval.low <= 0
+    interval = None if found is None else found.interval
+    return interval is None or interval.low <= 0
 
 
 def _conversation_means(scores: MetricScores) -> MetricScores:

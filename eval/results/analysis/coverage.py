@@ -18,7 +18,7 @@ from eval.commands.whole_numbers import count
 from eval.rendering.markdown import page, render_markdown
 from eval.rendering.table import Table, columns
 from eval.runs.files import write_atomic
-from eval.scoring.clusters import cluster_interval
+from eval.scoring.estimates import mean_of_scores
 from eval.scoring.inference import MetricScores, bootstrap_interval
 from memsys.seeding import generator
 
@@ -79,7 +79,8 @@ def _draw(rng: np.random.Generator, correlation: float) -> Floats:
 def _inside(scores: MetricScores, resamples: int) -> Floats:
     first = slice(0, SIZES[0])
     alone = MetricScores(scores.values[first], scores.conversations[first], scores.strata[first])
-    intervals = bootstrap_interval(scores, resamples=resamples), cluster_interval(scores), cluster_interval(alone)
+    means = mean_of_scores(scores), mean_of_scores(alone)
+    intervals = bootstrap_interval(scores, resamples=resamples), *(mean.interval for mean in means if mean)
     return np.array([found.low <= CENTRE <= found.high for found in intervals if found], dtype=np.float64)
 
 

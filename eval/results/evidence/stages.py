@@ -140,7 +140,10 @@ def run_protocol(run: StoredRun) -> Protocol:
 
 
 def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol, *, all_hits: bool) -> EvidenceFunnel:
-    reached = {reach: [row for row in rows if reach_of(row, all_hits=all_hits) == reach] for reach in REACHES}
+    reached: dict[Reach, list[ScoreRow]] = {reach: [] for reach in REACHES}
+    for row in rows:
+        if (reach := reach_of(row, all_hits=all_hits)) is not None:
+            reached[reach].append(row)
     known = sum(map(len, reached.values())) == len(rows)
     metric = f1_metric(protocol)
     shares: dict[Stage, list[float | None]] = {

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from eval.config.answer_prompts import AUTHORS
 from eval.results.papers.printed import PrintedNumber
-from eval.results.tables.candidates import Candidates, RowKey, candidates_of, choose, recorded_judge
+from eval.results.tables.candidates import Candidates, RowKey, Selected, candidates_of, choose, recorded_judge
+from eval.results.tables.comparability import other_terms
 from eval.results.tables.counted import count_questions
 from eval.results.tables.measure import Measured, MeasurementContext, measure, scaled
 from eval.results.tables.model import PaperTable, Row, TableBlock, TableCell, TableColumn
@@ -80,6 +81,9 @@ class TableBuilder:
     ) -> None:
         self._paper, self._protocol, self._printed_alone = paper, protocol, printed_alone
         self._printed, self._candidates = printed, candidates
+        self._other_terms: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._measurements: dict[tuple[tuple[str, ...], str, int | None, str, str], Measured | str] = {}
+        self._selections: dict[tuple[RowKey, str, str], Selected | str] = {}
 
     def build(self, number: int) -> PaperTable:
         """Put one table together.
@@ -173,14 +177,35 @@ class TableBuilder:
         if not spec.measured:
             return self._counted(dataset, printed)
         metric = self._metric(key, column, dataset)
-        selected = choose(candidates_of(self._candidates, key, dataset, metric), dataset, metric, self._paper)
+        selected = self._selected(key, dataset, metric)
         if isinstance(selected, str):
             return self._empty(key, dataset, printed, selected)
-        terms = MeasurementContext(self._paper, self._protocol, self._paper.datasets[dataset], spec.hardware)
-        found = measure(selected, metric, column.category, terms)
+        found = self._measured(selected, metric, column.category, dataset, spec.hardware)
         if isinstance(found, str):
             return TableCell(dataset, printed, None, found)
         return self._filled(dataset, printed, found, column.metric)
+
+    def _selected(self, key: RowKey, dataset: str, metric: str) -> Selected | str:
+        """Return the run for a metric of a row, which all cells of the metric share; see :func:`choose`."""
+        wanted = (key, dataset, metric)
+        if wanted not in self._selections:
+            runs = candidates_of(self._candidates, key, dataset, metric)
+            self._selections[wanted] = choose(runs, dataset, metric, self._paper)
+        return self._selections[wanted]
+
+    def _measured(
+        self, selected: Selected, metric: str, category: int | None, dataset: str, hardware: str
+    ) -> Measured | str:
+        """Measure a cell, which several tables of a paper may have."""
+        wanted = (selected.runs, metric, category, dataset, hardware)
+        if wanted not in self._measurements:
+            run, whole = selected.run, self._paper.datasets[dataset]
+            if (run.run_id, dataset) not in self._other_terms:
+                self._other_terms[run.run_id, dataset] = other_terms(run, dataset, self._paper)
+            others = self._other_terms[run.run_id, dataset]
+            terms = MeasurementContext(self._paper, self._protocol, whole, others, hardware)
+            self._measurements[wanted] = measure(selected, metric, category, terms)
+        return self._measurements[wanted]
 
     def _counted(self, dataset: str, printed: PrintedNumber | None) -> TableCell:
         """Return a cell of a table that no run measures: a count of questions, or nothing."""
@@ -234,8 +259,7 @@ class TableBuilder:
 
     def _contestant(self, row: Row, position: int, column: TableColumn) -> Contestant:
         dataset = row.cells[position].dataset
-        runs = candidates_of(self._candidates, row.key, dataset, column.metric)
-        selected = choose(runs, dataset, column.metric, self._paper)
+        selected = self._selected(row.key, dataset, column.metric)
         return (
             Contestant(row.label, ())
             if isinstance(selected, str)

@@ -10,7 +10,6 @@ from typing import Any
 from eval.config.answer_prompts import AUTHORS, answer_prompts
 from eval.metrics.registry import METRICS
 from eval.results.stored_run import StoredRun
-from eval.results.tables.comparability import other_terms
 from eval.results.tables.spec import NO_BACKBONE, PaperSpec
 from eval.results.tables.variants import run_variant
 from eval.runs.records import ScoreRow
@@ -42,7 +41,6 @@ class Selected:
         rows: values by question; means over the seeds where there are several.
         seeds: seeds that entered, one run each.
         runs: ids of these runs.
-        other_terms: settings that are not the paper's.
         repeats: the runs themselves, one a seed.
     """
 
@@ -50,7 +48,6 @@ class Selected:
     rows: tuple[ScoreRow, ...]
     seeds: tuple[int, ...]
     runs: tuple[str, ...]
-    other_terms: tuple[str, ...]
     repeats: tuple[StoredRun, ...]
 
 
@@ -162,7 +159,7 @@ def choose(runs: Sequence[StoredRun], dataset: str, metric: str, spec: PaperSpec
     seeds = tuple(seed for seed, _ in sorted(by_seed))
     names = tuple(run.run_id for run in chosen)
     rows = mean_over_runs(chosen, metric)
-    return Selected(best, rows, seeds, names, other_terms(best, dataset, spec), tuple(chosen))
+    return Selected(best, rows, seeds, names, tuple(chosen))
 
 
 def _repeats(run: StoredRun, best: StoredRun) -> bool:
@@ -178,7 +175,7 @@ def _obstacle(run: StoredRun, metric: str, spec: PaperSpec) -> str | None:
     if metric in spec.run_figures:
         found = run_figure(run.summary, spec.run_figures[metric])
         return f"{metric} not recorded" if found is None else None
-    if any(row.metrics.get(metric) is not None for row in run.rows):
+    if run.columns.has(metric):
         return _wrong_encoder(run, metric, spec)
     if metric in LATENCY_METRICS:
         return "latency not measured (timing=latency)"

@@ -10,6 +10,7 @@ from eval.results.tables.comparability import other_judge_terms
 from eval.results.tables.determinism import repeats_exactly, search_reading
 from eval.results.tables.label_view import views
 from eval.results.tables.spec import DatasetSpec, PaperSpec
+from eval.scoring.columns import columns_of
 from eval.scoring.config import is_verdict
 from eval.scoring.estimates import estimate, is_plain, mean_value
 from eval.scoring.inference import Interval
@@ -71,11 +72,20 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class MeasurementContext:
-    """Inputs of a cell's measurement: the paper's protocol, the full size of the data set, the paper's GPU."""
+    """Inputs of a cell's measurement.
+
+    Attributes:
+        paper: whose table it is in.
+        protocol: the paper's.
+        dataset: with its full size.
+        other_terms: settings of the run that are not the paper's.
+        hardware: the paper's GPU.
+    """
 
     paper: PaperSpec
     protocol: Protocol
     dataset: DatasetSpec
+    other_terms: tuple[str, ...] = ()
     hardware: str = ""
 
 
@@ -147,7 +157,7 @@ def _by_run(selected: Selected, metric: str, category: int | None, protocol: Pro
 
 def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tuple[str, ...]:
     run, dataset, found = selected.run, terms.dataset, []
-    conversations, questions = len(run.conversations), sum(terms.protocol.counts(row.kind) for row in selected.rows)
+    conversations, questions = len(run.conversations), int(columns_of(selected.rows).counted(terms.protocol).sum())
     if conversations < dataset.conversations:
         names = f" ({', '.join(run.conversations)})" if conversations <= _NAMED else ""
         found.append(f"{conversations} of {dataset.conversations} conversations{names}")
@@ -155,7 +165,7 @@ def _caveats(selected: Selected, metric: str, terms: MeasurementContext) -> tupl
         found.append(f"{questions} of {dataset.questions} questions")
     found += [run.recorded_row["differs"]] if run.recorded_row.get("differs") else []
     found += _labels(run, metric)
-    found += selected.other_terms
+    found += terms.other_terms
     if metric in LATENCY_METRICS and terms.hardware and not any(terms.hardware in gpu for gpu in run.gpus):
         found.append(f"other hardware than {terms.hardware}")
     if is_verdict(metric):

@@ -95,9 +95,9 @@ class GradeCounts:
             better, worse = self.right - self.right_rejected, self.wrong_accepted
         if not better + worse:
             return 1.0
-        from scipy.stats import binomtest
+        from scipy.special import bdtrc
 
-        return float(binomtest(better, better + worse, alternative="greater").pvalue)
+        return float(bdtrc(better - 1, better + worse, 0.5))
 
 
 def judge_standing(entry: Mapping[str, Json], repository: str = "", dataset: str = "") -> JudgeStanding:

@@ -7,7 +7,7 @@ from eval.metrics.ordering import MODEL_ORDER_METRICS
 from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import Mean, mean_of
 from eval.scoring.beam import beam_scores, has_questions, with_beam_scores
-from eval.scoring.clusters import cluster_interval
+from eval.scoring.estimates import mean_of_scores
 from eval.scoring.inference import MICRO, MeanRule, MetricScores
 from eval.scoring.verdicts.store import ORDER, StoredVerdicts, with_judge
 from memsys.vocabulary import Json
@@ -83,7 +83,8 @@ def _beam(judged: StoredVerdicts, rows: Sequence[ScoreRow]) -> Json:
 
 def _interval(values: Sequence[tuple[ScoreRow, float]], rule: MeanRule = MICRO) -> Json:
     scores = MetricScores.of((value, row.conversation_id, row.category) for row, value in values)
-    interval = cluster_interval(scores, rule)
+    found = mean_of_scores(scores, rule)
+    interval = None if found is None else found.interval
     return None if interval is None else {"low": interval.low, "high": interval.high, "by": interval.by}
 
 

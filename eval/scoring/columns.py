@@ -1,0 +1,72 @@
+"""The scores of a run's questions by column: each column is made once, however many means are taken of it."""
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.loaders.question_types import ADVERSARIAL
+from eval.runs.records import ScoreRow
+from eval.scoring.aggregate import score_name
+from eval.scoring.inference import Floats, Ints
+from eval.scoring.protocols import Averaging
+
+Flags = NDArray[np.bool_]
+
+
+class ScoreColumns(tuple[ScoreRow, ...]):
+    """The rows of a run, and their columns, shape (rows,) each."""
+
+    @cached_property
+    def categories(self) -> Ints:
+        """Number of each question's category."""
+        return np.array([row.category for row in self], dtype=np.int64)
+
+    @cached_property
+    def conversations(self) -> NDArray[np.object_]:
+        """Conversation of each question."""
+        return np.array([row.conversation_id for row in self], dtype=object)
+
+    @cached_property
+    def conversation_names(self) -> tuple[str, ...]:
+        """Conversations with a question, sorted."""
+        return tuple(sorted({row.conversation_id for row in self}))
+
+    @cached_property
+    def adversarial(self) -> Flags:
+        """Whether the right reply to a question is to abstain."""
+        return np.array([row.kind == ADVERSARIAL for row in self], dtype=np.bool_)
+
+    def counted(self, averaging: Averaging) -> Flags:
+        """Return whether each question enters an overall mean; see :meth:`Averaging.counts`."""
+        return np.where(self.adversarial, averaging.counts(ADVERSARIAL), averaging.counts(""))
+
+    def scores(self, metric: str, averaging: Averaging) -> Floats:
+        """Return the scores that stand for a metric (:func:`eval.scoring.aggregate.score_name`); NaN for none."""
+        plain, trap = (score_name(metric, kind, averaging.adversarial) for kind in ("", ADVERSARIAL))
+        if plain == trap:
+            return self.column(plain)
+        return np.where(self.adversarial, self.column(trap), self.column(plain))
+
+    def column(self, name: str) -> Floats:
+        """Return the values of a column as stored; NaN for none."""
+        if name not in self._made:
+            values = (row.metrics.get(name) for row in self)
+            made = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+            made.setflags(write=False)
+            self._made[name] = made
+        return self._made[name]
+
+    def has(self, name: str) -> bool:
+        """Return whether some question has a value in a column."""
+        return not bool(np.isnan(self.column(name)).all())
+
+    @cached_property
+    def _made(self) -> dict[str, Floats]:
+        return {}
+
+
+def columns_of(rows: Iterable[ScoreRow]) -> ScoreColumns:
+    """Return rows with their columns; rows that have them already are returned as they are."""
+    return rows if isinstance(rows, ScoreColumns) else ScoreColumns(rows)
