@@ -133,7 +133,7 @@ def _scored(columns: ScoreColumns, metric: str, category: int | None, averaging:
 def _entering(columns: ScoreColumns, metric: str, category: int | None, averaging: Averaging) -> Flags:
     """Return whether each question enters a mean where it is scored."""
     if category is not None:
-        return columns.categories == category
+        return np.asarray(columns.categories == category, dtype=np.bool_)
     return np.ones(len(columns), dtype=np.bool_) if is_plain(metric) else columns.counted(averaging)
 
 

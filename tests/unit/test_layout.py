@@ -4,6 +4,8 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
+from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -171,3 +173,52 @@ def test_one_module_reads_the_files_of_runs() -> None:
                 opens = (node.module in _ROWS and names & _OPENERS) or (node.module == "eval.runs" and "rows" in names)
                 found |= {name} if opens and name != "eval/runs/rows.py" else set()
     assert found == _OPENS_RUN_FILES
+
+
+def test_the_import_contracts_have_at_most_three_exceptions() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    exceptions = [one for contract in settings["contracts"] for one in contract.get("ignore_imports", [])]
+    assert len(exceptions) <= 3
+
+
+def test_each_renderer_is_defined_once() -> None:
+    names = Counter(
+        node.name
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("render_")
+    )
+    assert {"render_markdown", "render_csv", "render_latex"} <= names.keys()
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_one_file_uses_what_hydra_keeps_for_itself() -> None:
+    found = [
+        path for path in python_files() if "tests" not in path.parts and "hydra._internal" in path.read_text("utf-8")
+    ]
+    assert [path.relative_to(ROOT).as_posix() for path in found] == ["eval/config/compose.py"]
+
+
+def committed(*patterns: str) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, timeout=30, check=True
+    )
+    return [path for name in listed.stdout.splitlines() if (path := ROOT / name).is_file()]
+
+
+def test_committed_results_are_small_and_hold_no_png() -> None:
+    results = committed("results")
+    assert sum(path.stat().st_size for path in results) < 20_000_000
+    assert [path for path in results if path.suffix == ".png"] == []
+
+
+def test_a_page_links_each_committed_table_and_figure() -> None:
+    linked = {
+        (page.parent / target).resolve()
+        for page in committed("*.md")
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+    }
+    shown = [path for path in committed("results/*.md", "results/*.svg") if path.name != "README.md"]
+    assert len(shown) > 50
+    assert [path.relative_to(ROOT).as_posix() for path in shown if path not in linked] == []

@@ -53,6 +53,7 @@ SOURCES = {
 
 def test_readme_is_a_page() -> None:
     assert len(README.split()) <= 1200
+    assert len(section(README, "What was found").split()) <= 300
 
 
 def test_findings_are_one_line_each_with_a_link() -> None:
