@@ -43,7 +43,7 @@ class ScoreColumns(tuple[ScoreRow, ...]):
         return np.where(self.adversarial, averaging.counts(ADVERSARIAL), averaging.counts(""))
 
     def scores(self, metric: str, averaging: Averaging) -> Floats:
-        """Return the scores that stand for a metric (:func:`eval.scoring.aggregate.score_name`); NaN for none."""
+        """Return the scores behind a metric (:func:`eval.scoring.aggregate.score_name`); NaN for none."""
         plain, trap = (score_name(metric, kind, averaging.adversarial) for kind in ("", ADVERSARIAL))
         if plain == trap:
             return self.column(plain)
