@@ -113,9 +113,10 @@ def _without(run: StoredRun, columns: Collection[str], orders: Collection[str]) 
 
 def judge_faults(runs: Sequence[StoredRun]) -> dict[str, str]:
     """Name of each judge's scores -> why they are uninformative; judges that beat one verdict for all are absent."""
-    held = {name for run in runs for row in run.rows for name in row.metrics}
+    groups = judge_groups(runs)
+    held = {name for run in runs for row in run.rows for name in row.metrics} if groups else set()
     found: dict[str, str] = {}
-    for group in judge_groups(runs):
+    for group in groups:
         scores = [name for name in _all_columns(group.metric) if name in held]
         found |= {name: fault for name in (group.metric, *scores) if (fault := group.of(name).fault)}
     return found
