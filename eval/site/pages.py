@@ -124,7 +124,8 @@ class Site:
                         reverse=True)  # fmt: skip
         costs = group["costs"][str(number)]
         test = board["tests"][index] or {}
-        title = " · ".join(filter(None, (head["data"], head["model"] or "retrieval only", head["prompts"])))
+        parts = (head["data"], head["model"] or "retrieval only", head["prompts"], head["timed"] and "timed one by one")
+        title = " · ".join([*filter(None, parts), f"{head['questions']:,} questions"])
         return {
             "group": place, "title": title, "data": head["data"], "name": group["labels"][str(number)],
             "metric": metric, "figures": board["figures"][index],

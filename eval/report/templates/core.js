@@ -101,7 +101,7 @@ const groupTitle = ({ data, model, prompts, timed }) => [data, model || "retriev
 const groupExtent = ({ questions, conversations, turns }) => `${plural(questions, "question")} about ${plural(conversations, "conversation")}${turns ? ` (${plural(turns, "turn")})` : ""}`;
 const groupOptions = (fits = () => true) =>
   FIRST.groups.map((one, index) => [one, String(index)]).filter(([one]) => fits(one)).map(([one, index]) =>
-    option(index, `${groupTitle(one)} · ${groupExtent(one)}`, one.model ? "answers" : "retrieval only"));
+    option(index, `${groupTitle(one)} · ${groupExtent(one)}, ${plural(one.systems, "system")}`, one.model ? "answers" : "retrieval only"));
 const groupSetting = (fits) => setting("group", "Runs compared", groupOptions(fits));
 
 const metricOf = (name) => FIRST.metrics.find((one) => one.name === name);
