@@ -121,7 +121,7 @@ slurm: ## install the Debian packages of a private Slurm (needs root, or sudo)
 
 OUTSIDE := .venv-packages/outside
 PYTHON312 ?= python3.12
-test-outside: models  ## memories and readers that are not ours, really run: MCP servers (needs npm and a python3.12), LangChain, LlamaIndex, Mem0, Graphiti; MTEB, Every Eval Ever
+test-outside: models  ## memories and readers that are not ours, really run: MCP servers (needs npm and a python3.12), LangChain, LlamaIndex, Mem0; MTEB, Every Eval Ever
 	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py qwen25_coder_05b
 	@$(PY) scripts/make_outside_env.py $(OUTSIDE) --python312 $(PYTHON312)
 	$(OUTSIDE)/bin/python -m pytest -m outside tests/outside tests/contract/test_outside_memories.py -p no:xdist

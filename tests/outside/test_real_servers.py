@@ -1,8 +1,10 @@
-"""Real MCP servers as memories: `make test-outside` installs them from their package registries."""
+"""Real servers as memories, with a real model: two of MCP from their registries, and the example behind HTTP."""
 
 import json
-import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,58 +16,55 @@ PACKAGES = ROOT / ".venv-packages"
 MEMORY = PACKAGES / "outside-npm" / "node_modules" / ".bin" / "mcp-server-memory"
 BASIC = PACKAGES / "outside-312" / "bin" / "basic-memory"
 COMMON = [
-    "memory=mcp", "memory.unit=turn", "dataset=locomo_sample", "dataset.limit_questions=6", "mode=retrieval_only",
-    "embedder=hashing", "progress=lines",
+    "dataset=locomo_sample", "dataset.limit_sessions=1", "dataset.limit_questions=2", "backbone=qwen25_coder_05b",
+    "embedder=hashing", "use_cache=false", "progress=lines",
 ]  # fmt: skip
 
-pytestmark = pytest.mark.outside
+pytestmark = [pytest.mark.outside, pytest.mark.real_model]
 
 
-def run(tmp_path: Path, *settings: str) -> dict[str, dict[str, float]]:
-    result = run_experiment(compose_plan([*settings, f"run_dir={tmp_path / 'run'}"]))
+def run(tmp_path: Path, *settings: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[float]]:
+    """Run, and return the calls, the retrievals and the recalls at ten."""
+    result = run_experiment(compose_plan([*COMMON, *settings, f"run_dir={tmp_path / 'run'}"]))
     assert result.complete
-    summary: dict[str, dict[str, float]] = json.loads((result.path / "summary.json").read_text())
-    return summary
+    calls, retrievals, scores = (
+        [json.loads(line) for line in (result.path / f"{name}.jsonl").read_text().splitlines()]
+        for name in ("calls", "retrievals", "scores")
+    )
+    assert len([call for call in calls if call["phase"] == "answer"]) == len(retrievals) > 0
+    return calls, retrievals, [row["metrics"]["recall@10"] for row in scores]
 
 
-def scores(folder: Path) -> list[dict[str, float]]:
-    return [json.loads(line)["metrics"] for line in (folder / "run" / "scores.jsonl").read_text().splitlines()]
-
-
-def test_the_knowledge_graph_server_stores_and_finds_by_words(tmp_path: Path) -> None:
-    run(
-        tmp_path, *COMMON, f"memory.command=[{MEMORY}]",
-        "memory.environment={MEMORY_FILE_PATH: '{folder}/memory.jsonl'}", "memory.write_tool=create_entities",
-        "memory.write_arguments={entities: [{name: '{key}', entityType: turn, observations: ['{text}']}]}",
-        "memory.search_tool=search_nodes", "memory.search_arguments={query: Petrel}",
-    )  # fmt: skip
-    retrievals = [json.loads(line) for line in (tmp_path / "run" / "retrievals.jsonl").read_text().splitlines()]
-    assert all(hit["turn_ids"] for each in retrievals for hit in each["hits"]) and retrievals[0]["hits"]
-
-
-def test_basic_memory_finds_evidence(tmp_path: Path) -> None:
+def test_the_tools_of_basic_memory_write_and_find(tmp_path: Path) -> None:
     folders = "{HOME: '{folder}', BASIC_MEMORY_HOME: '{folder}/notes', BASIC_MEMORY_CONFIG_DIR: '{folder}/config'}"
-    run(
-        tmp_path, *COMMON, f"memory.command=[{BASIC},mcp]", f"memory.environment={folders}",
+    _, retrievals, recall = run(
+        tmp_path, "memory=mcp", "memory.unit=turn", f"memory.command=[{BASIC},mcp]", f"memory.environment={folders}",
         "memory.write_tool=write_note",
         "memory.write_arguments={title: '{key}', content: '{text}', directory: turns}",
         "memory.search_tool=search_notes",
         "memory.search_arguments={query: '{query}', output_format: json, page_size: '{k}'}",
     )  # fmt: skip
-    recall = [row["recall@10"] for row in scores(tmp_path) if row.get("recall@10") is not None]
-    assert recall and sum(recall) / len(recall) > 0.5
+    assert all(hit["turn_ids"] for each in retrievals for hit in each["hits"])
+    assert sum(recall) / len(recall) > 0.5
 
 
-def test_a_small_model_is_offered_the_tools(tmp_path: Path) -> None:
-    shared = [each for each in COMMON if not each.startswith(("mode=", "memory.unit"))]
-    run(
-        tmp_path, *shared, "backbone=smollm2_135m", "memory.steps=1", "dataset.limit_questions=2",
-        f"memory.command=[{MEMORY}]", "memory.environment={MEMORY_FILE_PATH: '{folder}/memory.jsonl'}",
-        "use_cache=false",
+def test_a_model_is_offered_the_tools_of_the_knowledge_graph(tmp_path: Path) -> None:
+    calls, _, _ = run(
+        tmp_path, "memory=mcp", "memory.steps=1", "memory.roles.write.max_tokens=200", f"memory.command=[{MEMORY}]",
+        "memory.environment={MEMORY_FILE_PATH: '{folder}/memory.jsonl'}", "dataset.limit_questions=1",
     )  # fmt: skip
-    calls = [json.loads(line) for line in (tmp_path / "run" / "calls.jsonl").read_text().splitlines()]
-    assert {"write", "search"} <= {call["role"] for call in calls}
+    asked = [(call["role"], call["prompt_tokens"] > 1000) for call in calls if call["phase"] != "answer"]
+    assert asked == [("write", True), ("search", True)]
+    (row,) = [json.loads(line) for line in (tmp_path / "run" / "conversations.jsonl").read_text().splitlines()]
+    assert row["statistics"]["memory"]["tools"] == 9
 
 
-def test_the_programs_are_there() -> None:
-    assert shutil.which(str(MEMORY)) and shutil.which(str(BASIC)), "make test-outside installs them"
+def test_a_model_answers_from_a_server_behind_http(tmp_path: Path) -> None:
+    program = [sys.executable, str(ROOT / "examples" / "memory_server.py"), "0"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            _, _, recall = run(tmp_path, "memory=http", f"memory.url={server.stdout.readline().strip()}")
+        finally:
+            server.terminate()
+    assert sum(recall) / len(recall) > 0.5
