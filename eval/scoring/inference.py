@@ -74,9 +74,9 @@ class MeanRule:
         """Return the column of each question and the weights of the columns."""
         if self.weights is None:
             return np.zeros(len(strata), dtype=np.int64), None
-        index = {category: column for column, (category, _) in enumerate(self.weights)}
-        distinct, places = np.unique(strata, return_inverse=True)
-        columns = np.array([index.get(int(category), -1) for category in distinct], dtype=np.int64)[places]
+        columns = np.full(len(strata), -1, dtype=np.int64)
+        for column, (category, _) in enumerate(self.weights):
+            columns[strata == category] = column
         return columns, np.array([weight for _, weight in self.weights], dtype=np.float64)
 
 

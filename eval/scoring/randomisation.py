@@ -26,8 +26,9 @@ DRAWS = 1_000_000
 GRID_STEPS, GRID_PARTS = 1 << 16, 60
 #: Sums within this share of the largest possible one are equal: committed scores have six decimals.
 _EQUAL = 1e-6
-#: Signs in a word, and draws that are added up at once, so that they stay in the processor's cache.
-_WORD, _BLOCK = 16, 1 << 15
+#: Signs in a word, and draws that are added up at once: few enough that numpy takes no new pages from the system for
+#: each array.
+_WORD, _BLOCK = 16, 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +117,11 @@ def _drawn(sizes: Floats, reached: float, draws: int, seed: int) -> PValue:
     chunks = [sizes[place : place + _WORD] for place in range(0, len(sizes), _WORD)]
     tables = [_all_sums(chunk) for chunk in chunks]
     words = [_words(number, draws, seed) for number in range(len(chunks))]
-    extreme = 0
-    for start in range(0, draws, _BLOCK):
-        sums = np.zeros(min(_BLOCK, draws - start))
-        for table, drawn in zip(tables, words, strict=True):
-            sums += np.take(table, drawn[start : start + _BLOCK] & (len(table) - 1))
-        extreme += int(np.count_nonzero(np.abs(sums) >= reached))
+    sums = np.zeros(draws)
+    for table, drawn in zip(tables, words, strict=True):  # one after the other: a table fills much of the cache
+        for start in range(0, draws, _BLOCK):
+            sums[start : start + _BLOCK] += np.take(table, drawn[start : start + _BLOCK] & (len(table) - 1))
+    extreme = int(np.count_nonzero(np.abs(sums) >= reached))
     share = (extreme + 1) / (draws + 1)
     return PValue(share, float(np.sqrt(share * (1 - share) / draws)))
 
