@@ -30,7 +30,8 @@ HEADS = (
     "stage", "conversation", "prompts", "spoiled", "calls, ours and theirs", "prompts equal to the letter",
     "values of the memory equal", "contexts equal", "answers equal", "settings equal", "ties", "unexplained",
 )  # fmt: skip
-#: Cells of a stage without a result.
+#: State of the code of a stage without a result, and its cells where no page has any.
+_EARLIER = "earlier"
 _NOT_RUN = (*("–" for _ in HEADS[2:]), "not run")
 
 
@@ -55,8 +56,12 @@ def _codes(names: Sequence[str]) -> tuple[Span | str, ...]:
     return tuple(part for name in names for part in (", ", Span(name, "code")))[1:]
 
 
-def runs_table(folder: Path) -> str:
+def runs_table(folder: Path, page: str = "") -> str:
     """Return the results of the runs in a folder, one row for each stage, and of which state of the code they are.
+
+    Args:
+        folder: of the reports.
+        page: the page as it is; a stage without a result keeps the row that it has there.
 
     Raises:
         DataError: there is none.
@@ -69,15 +74,23 @@ def runs_table(folder: Path) -> str:
     results = {name: json.loads(found[name].read_text(encoding="utf-8")) for name in names if name in found}
     if not results:
         raise DataError(f"{folder} has no results; `python -m eval.parity.stages` writes them (also with --whole)")
-    rows = [_row(name, results[name]) if name in results else (name, *_NOT_RUN) for name in names]
-    return f"{render_markdown(Table('', texts(HEADS), rows), level=0)}\n\n{_states(results)}"
+    old = {
+        cells[0]: tuple(cells)
+        for line in page.splitlines()
+        if len(cells := line.strip("| ").split(" | ")) == len(HEADS)
+    }
+    rows = [_row(name, results[name]) if name in results else old.get(name, (name, *_NOT_RUN)) for name in names]
+    codes = {name: results[name]["code"] for name in results} | {
+        name: _EARLIER for name in names if name not in results
+    }
+    return f"{render_markdown(Table('', texts(HEADS), rows), level=0)}\n\n{_states(codes)}"
 
 
-def _states(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Say of which states of the code the rows are."""
+def _states(codes: Mapping[str, str]) -> str:
+    """Say of which states of the code the rows are, by stage."""
     stages: dict[str, list[str]] = defaultdict(list)
-    for name, result in results.items():
-        stages[result["code"]].append(name)
+    for name, code in codes.items():
+        stages[code].append(name)
     code, *others = sorted(stages, key=lambda one: len(stages[one]), reverse=True)
     if not others:
         return f"All rows are of one state of the code (`{code}`)."
@@ -117,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=described(__doc__), formatter_class=Paragraphs)
     parser.add_argument("--runs", type=Path, default=OUT, help="folder of the reports (default: results/parity)")
     options = parser.parse_args(arguments)
-    tables = {"released": released_table(), "runs": runs_table(options.runs)}
+    tables = {"released": released_table(), "runs": runs_table(options.runs, PAGE.read_text(encoding="utf-8"))}
     write_atomic(PAGE, replace_tables(PAGE, tables).encode())
     say(f"wrote {PAGE.name}")
     return EXIT_DONE
