@@ -80,7 +80,7 @@ def runs_table(folder: Path, page: str = "") -> str:
         if len(cells := line.strip("| ").split(" | ")) == len(HEADS)
     }
     rows = [_row(name, results[name]) if name in results else old.get(name, (name, *_NOT_RUN)) for name in names]
-    codes = {name: results[name]["code"] for name in results} | {
+    codes = {name: one.get("code", _EARLIER) for name, one in results.items()} | {
         name: _EARLIER for name in names if name not in results
     }
     return f"{render_markdown(Table('', texts(HEADS), rows), level=0)}\n\n{_states(codes)}"

@@ -48,10 +48,12 @@ def _plan(draw: Draw) -> str:
 
 
 def _integrate(draw: Draw) -> str:
-    """Return a text; often enough none to follow another one, now and then one in white space, or another type."""
+    """Return a text; often none after an earlier one, now and then one in white space, or another type."""
     text = draw.text(draw.random.randint(4, 10))
-    contents: tuple[Json, ...] = ("", "", f" {text}\n", None, 7, [text])
-    content = draw.random.choice(contents) if draw.chance(4) else text
+    contents: tuple[Json, ...] = ("", f" {text}\n", None, 7, [text])
+    content = draw.random.choice(contents) if draw.chance(6) else text
+    if draw.facts.marks and draw.chance(2):  # of an earlier text, which an empty one erases
+        content = ""
     shapes: tuple[Mapping[str, Json], ...] = (
         {"content": content, "sources": ["0", "1"]},
         {"content": content, "sources": [0, None]},
