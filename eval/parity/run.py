@@ -131,8 +131,8 @@ class ParityRun:
             files = write_sources(self.sources, Path(temporary))
             released = self._released_values(files)
             comparer.compare_settings(self._preset_values(released), released)
-            if self.kept and any(one.departure is None for one in self._explained(comparer)):
-                return self._report(comparer)
+            if self.kept and (report := self._report(comparer)).unexplained:
+                return self._written(report)
             endpoint = ParityEndpoint(backbone, embedder_for(self.plan), tokens=TOKENS[self.counterpart.tokens])
             with endpoint.listening():
                 ours = run_ours(self._plan_at(endpoint.url("ours")), self.sample, STORES[self.counterpart.store])
@@ -143,7 +143,7 @@ class ParityRun:
             write_calls(calls, self.folder / f"calls-{side}.jsonl")
         comparer.compare_calls(endpoint.calls["ours"], endpoint.calls["theirs"])
         comparer.compare_results(ours, theirs)
-        return self._report(comparer)
+        return self._written(self._report(comparer))
 
     def _plan_at(self, url: str) -> Any:
         """Return the plan of our side; its endpoint takes everything, and is not asked what it takes."""
@@ -219,7 +219,7 @@ class ParityRun:
             "spoiled replies": f"one in {self.spoiled_one_in}" if self.spoiled_one_in else "none",
             "authors' files": _named(list(self.sources.values())),
         }
-        report = ParityReport(
+        return ParityReport(
             memory=self.plan.memory.name,
             against=self.against,
             conversation=self.sample.conversation.conversation_id,
@@ -227,6 +227,8 @@ class ParityRun:
             comparison=comparer.result,
             explained=self._explained(comparer),
         )
+
+    def _written(self, report: ParityReport) -> ParityReport:
         write_report(report, self.folder)
         return report
 
