@@ -361,8 +361,7 @@ def _unwrapped(structured: Any) -> Any:
     if not isinstance(structured, Mapping) or set(structured) != {"result"}:
         return structured
     value = structured["result"]
-    listed = _json(value) if isinstance(value, str) else value
-    return listed if isinstance(listed, Mapping | list) else value
+    return _json(value) if isinstance(value, str) else value
 
 
 def _schema(tool: Any) -> Any:
