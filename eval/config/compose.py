@@ -243,7 +243,7 @@ def _readable_files(loader: Any) -> Iterator[None]:
 
 def _file_with(part: bytes, loader: Any) -> str:
     """Name the file that a part belongs to: an error of decoding knows only the part that was being read."""
-    folders = [Path(source.path) for source in loader.repository.sources]
+    folders = [Path(source.path) for source in loader.repository.get_sources()]
     for path in (path for folder in folders if folder.is_absolute() for path in sorted(folder.rglob("*.yaml"))):
         content = path.read_bytes()
         if part in content:

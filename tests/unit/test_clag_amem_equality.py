@@ -11,7 +11,8 @@ from hydra.utils import instantiate
 from baselines.amem.config import AmemConfig
 from baselines.amem.memory import AmemMemory
 from memsys.protocol import MemorySystem, Parts
-from tests.support.clag import CONF, evolution, joint, replying, unit
+from tests.support.clag import evolution, joint, replying, unit
+from tests.support.composing import CONF
 from tests.support.fakes import FakeModel, WordEmbedder
 
 

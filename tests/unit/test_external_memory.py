@@ -369,7 +369,7 @@ def test_the_example_server_passes_every_check(server: str, capsys: pytest.Captu
 
 def test_an_object_is_checked_by_its_settings(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["memory=object", f"memory.object={__name__}:Plain"]) == 5
-    said = capsys.readouterr().out
+    said = capsys.readouterr().out.replace(" \n", " ")
     assert "right  what was added is found" in said
     assert "wrong  results name ids: 4 of 4 results name no item; evidence then goes by equal texts" in said
     assert "reset" not in said

@@ -65,7 +65,7 @@ def test_a_memory_that_is_not_open_says_so_at_once() -> None:
         (memsys.Turn("1", "S1", "Ann", "A cat."), r"add\(\) takes a list of turns"),
         (None, r"add\(\) takes a list of turns"),
         ({"speaker": "Ann", "text": "A cat."}, r"add\(\) takes a list of turns"),
-        ([{"role": "user", "content": "A cat."}], "all of them texts, not {'role'"),
+        ([{"role": "user", "said": "A cat."}], "all of them texts, not {'role'"),
         ([("Ann", None)], r"all of them texts, not \('Ann', None\)"),
         ([("Ann", "A cat."), ("Ben", " ")], r"turn 2 of what is added, \('Ben', ' '\), has no text"),
     ],
