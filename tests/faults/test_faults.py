@@ -1,10 +1,11 @@
-"""A fault for every preset and of every kind; ``make fault-campaign`` tries hundreds.
+"""A fault for every method and of every kind; ``make fault-campaign`` tries hundreds.
 
 What must hold: a killed run that is taken up again ends with the answers, contexts, hits and booked calls of an
 undisturbed one. A bad reply is counted, or stops the run with one message, and the run can be taken up again. A damaged
 file is repaired or named. A full disk is one message. Nothing hangs, and nobody sees a traceback.
 """
 
+import re
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -27,7 +28,11 @@ def check(results: list[dict[str, Any]]) -> None:
         assert result["problem"] == "", result["case"]
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+#: Without ablations, whose one changed value leaves the way of a run as it is; the long form kills those too.
+KILLED = tuple(name for name in PRESETS if not re.search(r"_(cap|fixed|n_init|no|tau)_", name))
+
+
+@pytest.mark.parametrize("preset", KILLED)
 def test_a_killed_run_ends_as_an_undisturbed_one(preset: str, attempt: Try) -> None:
     results = attempt("kills", preset)
     check(results)
