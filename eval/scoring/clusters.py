@@ -26,7 +26,9 @@ from eval.scoring.inference import (
 )
 
 
-def cluster_interval(scores: MetricScores, mean: MeanRule = MICRO, *, level: float = LEVEL) -> Interval | None:
+def cluster_interval(
+    scores: MetricScores, mean: MeanRule, error: "StandardError | None", *, level: float = LEVEL
+) -> Interval | None:
     """Return the cluster t interval of a mean over conversations.
 
     With one conversation there is no interval for others: the result then says ``by="question"`` and describes the
@@ -35,18 +37,12 @@ def cluster_interval(scores: MetricScores, mean: MeanRule = MICRO, *, level: flo
     Args:
         scores: of one metric, question by question.
         mean: how questions are averaged.
+        error: of that mean (:func:`standard_error`).
         level: confidence.
 
     Returns:
-        The interval in the unit of the scores, or ``None`` where :func:`standard_error` has none.
+        The interval in the unit of the scores, or ``None`` without an error.
     """
-    return interval_around(scores, mean, standard_error(scores, mean), level=level)
-
-
-def interval_around(
-    scores: MetricScores, mean: MeanRule, error: "StandardError | None", *, level: float = LEVEL
-) -> Interval | None:
-    """Return :func:`cluster_interval` of a mean whose standard error is known; ``None`` where it has none."""
     if error is None:
         return None
     half = t_quantile((1 + level) / 2, error.freedom) * error.value

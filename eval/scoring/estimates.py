@@ -9,7 +9,7 @@ import numpy as np
 from eval.metrics.registry import METRICS
 from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import Mean, combine, mean_of
-from eval.scoring.clusters import StandardError, interval_around, standard_error
+from eval.scoring.clusters import StandardError, cluster_interval, standard_error
 from eval.scoring.columns import Flags, ScoreColumns, columns_of
 from eval.scoring.config import is_verdict
 from eval.scoring.inference import MICRO, Floats, Interval, Ints, MeanRule, MetricScores, point
@@ -41,7 +41,7 @@ class Estimate:
     @property
     def interval(self) -> Interval | None:
         """95 % cluster t interval in the unit; see :func:`eval.scoring.clusters.cluster_interval`."""
-        found = interval_around(self.scores, self.rule, self._error)
+        found = cluster_interval(self.scores, self.rule, self._error)
         return None if found is None else found.scaled(self.unit)
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval.scoring.clusters import StandardError, interval_around, standard_error
+from eval.scoring.clusters import StandardError, cluster_interval, standard_error
 from eval.scoring.inference import MICRO, Floats, Interval, MeanRule, MetricScores, point, resampling_units, t_quantile
 from eval.scoring.randomisation import TIE, randomisation_test
 
@@ -85,7 +85,7 @@ def compare_paired(differences: MetricScores, mean: MeanRule = MICRO, *, seed: i
     test = randomisation_test(differences, mean, seed=seed)
     return PairedComparison(
         difference=point(differences, mean),
-        interval=interval_around(differences, mean, error),
+        interval=cluster_interval(differences, mean, error),
         p_value=None if test is None else test.value,
         wins=wins,
         ties=ties,

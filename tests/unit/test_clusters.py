@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from eval.scoring.clusters import cluster_interval, standard_error
-from eval.scoring.inference import MeanRule, MetricScores
+from eval.scoring.inference import MICRO, Interval, MeanRule, MetricScores
+
+
+def interval(found: MetricScores, mean: MeanRule = MICRO) -> Interval | None:
+    return cluster_interval(found, mean, standard_error(found, mean))
 
 
 def scores(values: list[float], conversations: list[str], strata: list[int] | None = None) -> MetricScores:
@@ -16,7 +20,7 @@ def scores(values: list[float], conversations: list[str], strata: list[int] | No
 
 def test_one_question_a_conversation_is_the_t_interval_of_the_textbook() -> None:
     values = np.random.default_rng(0).normal(0.4, 0.2, 10)
-    found = cluster_interval(scores(values.tolist(), [f"c{number}" for number in range(10)]))
+    found = interval(scores(values.tolist(), [f"c{number}" for number in range(10)]))
     expected = stats.t.interval(0.95, 9, values.mean(), stats.sem(values))
     assert found is not None
     assert (found.low, found.high) == pytest.approx(expected)
@@ -38,7 +42,7 @@ def test_a_mean_of_categories_has_the_variance_of_each_category_by_hand() -> Non
     assert error is not None
     assert error.value == pytest.approx(np.sqrt(1 / 8))
     assert error.freedom == pytest.approx(2.0)  # Satterthwaite: (1/16 + 1/16)^2 / (2 * (1/16)^2 / 1)
-    wide = cluster_interval(found, MeanRule(((1, 0.5), (2, 0.5))))
+    wide = interval(found, MeanRule(((1, 0.5), (2, 0.5))))
     assert wide is not None
     assert wide.high - 0.5 == pytest.approx(stats.t.ppf(0.975, 2) * np.sqrt(1 / 8))
 
@@ -46,8 +50,8 @@ def test_a_mean_of_categories_has_the_variance_of_each_category_by_hand() -> Non
 def test_one_question_of_a_category_leaves_a_mean_of_categories_without_an_interval() -> None:
     """One question for each of two categories: the interval had no width."""
     by_category = MeanRule(((1, 0.5), (2, 0.5)))
-    assert cluster_interval(scores([0.0, 1.0], ["a", "a"], [1, 2]), by_category) is None
-    assert cluster_interval(scores([0.0, 1.0, 1.0], ["a"] * 3, [1, 2, 2]), by_category) is None
+    assert interval(scores([0.0, 1.0], ["a", "a"], [1, 2]), by_category) is None
+    assert interval(scores([0.0, 1.0, 1.0], ["a"] * 3, [1, 2, 2]), by_category) is None
 
 
 def test_categories_that_all_conversations_have_leave_the_degrees_of_freedom_of_the_conversations() -> None:
@@ -63,19 +67,19 @@ def test_a_category_of_one_conversation_leaves_a_mean_of_categories_without_an_i
     """Two conversations of one kind of question each: the interval was as wide as a point."""
     values, conversations, strata = [1.0, 0.0, 1.0, 1.0, 0.0], ["a", "a", "b", "b", "b"], [1, 1, 4, 4, 4]
     by_category = MeanRule(((1, 0.5), (4, 0.5)))
-    assert cluster_interval(scores(values, conversations, strata), by_category) is None
-    assert cluster_interval(scores(values, conversations, strata)) is not None
+    assert interval(scores(values, conversations, strata), by_category) is None
+    assert interval(scores(values, conversations, strata)) is not None
     shared = scores([*values, 1.0], [*conversations, "a"], [*strata, 4])
-    assert cluster_interval(shared, by_category) is None  # category 1 is still in one alone
-    assert cluster_interval(scores([*values, 1.0, 0.5], [*conversations, "a", "b"], [*strata, 4, 1]), by_category)
+    assert interval(shared, by_category) is None  # category 1 is still in one alone
+    assert interval(scores([*values, 1.0, 0.5], [*conversations, "a", "b"], [*strata, 4, 1]), by_category)
 
 
 def test_one_conversation_has_no_interval_for_others() -> None:
-    found = cluster_interval(scores([0.0, 1.0, 1.0, 0.5], ["a"] * 4))
+    found = interval(scores([0.0, 1.0, 1.0, 0.5], ["a"] * 4))
     assert found is not None
     assert (found.by, found.units) == ("question", 4)
-    assert cluster_interval(scores([1.0], ["a"])) is None
-    assert cluster_interval(scores([], [])) is None
+    assert interval(scores([1.0], ["a"])) is None
+    assert interval(scores([], [])) is None
 
 
 @settings(max_examples=30, deadline=None)
@@ -88,8 +92,8 @@ def test_interval_moves_with_the_scores(rows: list[tuple[float, str, int]], scal
     both = [(0.5, name, stratum) for name in "ab" for stratum in (1, 2, 3)]  # each category in two conversations
     values, names, strata = (list(column) for column in zip(*rows, *both, strict=True))
     mean = MeanRule(((1, 0.5), (2, 0.25), (3, 0.25)))
-    plain = cluster_interval(scores(values, names, strata), mean)
-    moved = cluster_interval(scores([scale * v + shift for v in values], names, strata), mean)
+    plain = interval(scores(values, names, strata), mean)
+    moved = interval(scores([scale * v + shift for v in values], names, strata), mean)
     assert plain is not None
     assert moved is not None
     assert (moved.low, moved.high) == pytest.approx((scale * plain.low + shift, scale * plain.high + shift), abs=1e-6)
@@ -103,7 +107,7 @@ def test_coverage_over_ten_conversations_of_unequal_size() -> None:
     hits = 0
     for _ in range(300):
         values = np.repeat(rng.normal(0, 0.1, 10), sizes) + rng.normal(0, 0.4, int(sizes.sum()))
-        found = cluster_interval(scores(values.tolist(), names))
+        found = interval(scores(values.tolist(), names))
         assert found is not None
         hits += found.low <= 0 <= found.high
     assert 0.92 < hits / 300 < 0.97
@@ -117,7 +121,7 @@ def test_coverage_of_a_mean_of_categories_over_the_questions_of_one_conversation
     mean = MeanRule(tuple((kind, 1 / len(sizes)) for kind in range(len(sizes))))
     hits = 0
     for _ in range(400):
-        found = cluster_interval(scores(rng.normal(size=len(strata)).tolist(), ["a"] * len(strata), strata), mean)
+        found = interval(scores(rng.normal(size=len(strata)).tolist(), ["a"] * len(strata), strata), mean)
         assert found is not None
         hits += found.low <= 0 <= found.high
     assert hits / 400 > 0.92
