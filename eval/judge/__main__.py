@@ -136,14 +136,12 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     Raises:
         ConfigError: an unknown choice or key, or a part that does not accept its settings.
     """
-    from hydra import compose, initialize_config_dir
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
     from eval.config.checker import Checker
-    from eval.config.compose import VERSION_BASE
-    from eval.config.presets import CONF
+    from eval.config.compose import compose, config_loader, without_hydra
     from eval.judge.work import JudgePlan
     from eval.running.composed import make_part
     from eval.running.plan import LAST_SEED, flag, whole_number, working_folder
@@ -153,8 +151,7 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     checker.check_choices(parsed)
     checker.check_keys(parsed, multirun=False)
     try:
-        with initialize_config_dir(str(CONF), version_base=VERSION_BASE):
-            config = compose("judging", overrides=list(overrides))
+        config = without_hydra(compose(config_loader(), overrides, name="judging"))
         settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(" ".join(str(error).split())) from error

@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from eval.config.compose import VERSION_BASE
-from eval.config.presets import CONF
-
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
@@ -113,13 +110,9 @@ def compose_plan(overrides: Sequence[str]) -> "Plan":
     Raises:
         ConfigError: see :func:`make_plan`.
     """
-    from hydra import compose, initialize_config_dir
+    from eval.config.compose import compose, config_loader, without_hydra
 
-    from eval.config.compose import register_search_path
-
-    register_search_path()
-    with initialize_config_dir(str(CONF), version_base=VERSION_BASE):
-        return make_plan(compose("config", overrides=list(overrides)))
+    return make_plan(without_hydra(compose(config_loader(), overrides)))
 
 
 def with_prompts(config: "DictConfig") -> "DictConfig":
