@@ -30,7 +30,7 @@ HEADS = (
     "stage", "conversation", "prompts", "spoiled", "calls, ours and theirs", "prompts equal to the letter",
     "values of the memory equal", "contexts equal", "answers equal", "settings equal", "ties", "unexplained",
 )  # fmt: skip
-#: State of the code of a stage without a result, and its cells where no page has any.
+#: Version of the code of a stage without a result, and its cells where no page has any.
 _EARLIER = "earlier"
 _NOT_RUN = (*("–" for _ in HEADS[2:]), "not run")
 
@@ -57,7 +57,7 @@ def _codes(names: Sequence[str]) -> tuple[Span | str, ...]:
 
 
 def runs_table(folder: Path, page: str = "") -> str:
-    """Return the results of the runs in a folder, one row for each stage, and of which state of the code they are.
+    """Return the results of the runs in a folder, one row for each stage, and of which version of the code they are.
 
     Args:
         folder: of the reports.
@@ -80,22 +80,20 @@ def runs_table(folder: Path, page: str = "") -> str:
         if len(cells := line.strip("| ").split(" | ")) == len(HEADS)
     }
     rows = [_row(name, results[name]) if name in results else old.get(name, (name, *_NOT_RUN)) for name in names]
-    codes = {name: one.get("code", _EARLIER) for name, one in results.items()} | {
-        name: _EARLIER for name in names if name not in results
-    }
+    codes = {name: results.get(name, {}).get("code", _EARLIER) for name in names}
     return f"{render_markdown(Table('', texts(HEADS), rows), level=0)}\n\n{_states(codes)}"
 
 
 def _states(codes: Mapping[str, str]) -> str:
-    """Say of which states of the code the rows are, by stage."""
+    """Say of which versions of the code the rows are, by stage."""
     stages: dict[str, list[str]] = defaultdict(list)
     for name, code in codes.items():
         stages[code].append(name)
     code, *others = sorted(stages, key=lambda one: len(stages[one]), reverse=True)
     if not others:
-        return f"All rows are of one state of the code (`{code}`)."
-    rest = "; ".join(f"of `{one}` {', '.join(stages[one])}" for one in others)
-    return f"Rows are of the state `{code}` of the code; {rest}."
+        return f"All rows are of one version of the code (digest `{code}`)."
+    named = "; ".join(f"`{one}` for {', '.join(stages[one])}" for one in others)
+    return f"Versions of the code, by digest: {named}; `{code}` for the other rows."
 
 
 def _row(stage: str, result: Mapping[str, Any]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from eval.parity.authors import AuthorsRun, interpreter, note_inputs, question_m
 from eval.parity.compare import Comparer
 from eval.parity.config import TOKENS, Counterpart, backbone_settings, find_counterpart, name_of
 from eval.parity.endpoint import ParityEndpoint
-from eval.parity.explain import Explained, explain
+from eval.parity.explain import explain
 from eval.parity.facts import KnownTexts
 from eval.parity.kept import keep, kept, key_of
 from eval.parity.ours import SideResult, one_sample, run_ours
@@ -204,17 +204,11 @@ class ParityRun:
         found = read_departures(system_of(str(memory["_target_"]))[1])
         return [one for one in found if one.applies_to(str(memory["name"]))]
 
-    @property
-    def _prompts(self) -> str:
-        return str(self.plan.settings.get("prompts", {}).get("source", "ours"))
-
-    def _explained(self, comparer: Comparer) -> list[Explained]:
-        name = str(self.plan.settings["memory"]["name"])
-        return explain(comparer.result.differences, self._departures(), name, self._prompts)
-
     def _report(self, comparer: Comparer) -> ParityReport:
+        preset = str(self.plan.settings["memory"]["name"])
+        prompts = str(self.plan.settings.get("prompts", {}).get("source", "ours"))
         settings = {
-            "prompts": self._prompts,
+            "prompts": prompts,
             "embedder": str(self.plan.embedder.name),
             "spoiled replies": f"one in {self.spoiled_one_in}" if self.spoiled_one_in else "none",
             "authors' files": _named(list(self.sources.values())),
@@ -225,7 +219,7 @@ class ParityRun:
             conversation=self.sample.conversation.conversation_id,
             settings=settings,
             comparison=comparer.result,
-            explained=self._explained(comparer),
+            explained=explain(comparer.result.differences, self._departures(), preset, prompts),
         )
 
     def _written(self, report: ParityReport) -> ParityReport:

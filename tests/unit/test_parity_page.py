@@ -34,12 +34,14 @@ def test_a_run_is_one_row(tmp_path: Path) -> None:
     (tmp_path / "clag" / "run" / "parity.json").write_text(json.dumps(result), encoding="utf-8")
     before = f"| amem | d |{' 1 |' * 10}"
     row, other, kept, *_, states = runs_table(tmp_path, before).splitlines()[2:]
-    assert states == "Rows are of the state `earlier` of the code; of `0a1b` clag."
+    assert states == "Versions of the code, by digest: `0a1b` for clag; `earlier` for the other rows."
     assert other.startswith("| clag_prompts | –") and other.endswith("| not run |"), "no stage is left out unseen"
     assert kept == before
     assert row == "| clag | c | ours | none | 4, 5 | 2 | 2 of 3 | 2 of 3 | 2 of 3 | 2 of 3 | 0 | 1 |"
 
 
 def test_rows_of_other_code_are_named() -> None:
-    assert _states({"a": "1", "b": "1"}) == "All rows are of one state of the code (`1`)."
-    assert _states({"a": "1", "b": "1", "c": "2"}) == "Rows are of the state `1` of the code; of `2` c."
+    assert _states({"a": "1", "b": "1"}) == "All rows are of one version of the code (digest `1`)."
+    assert (
+        _states({"a": "1", "b": "1", "c": "2"}) == "Versions of the code, by digest: `2` for c; `1` for the other rows."
+    )
