@@ -28,9 +28,9 @@ from memsys.protocol import MemoryConfig, MemorySystem, NeedsAssets, Parts, clos
 from memsys.protocol_checks import build_memory, check_retrieval, finished
 from memsys.vocabulary import Conversation, Question, Reference, Retrieval, Sample, Turn
 
-#: A turn as a program has it: a :class:`Turn`, ``(speaker, text)``, or ``(speaker, text, date)``.
-_LOG = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
+#: A turn as a program has it: a :class:`Turn`, ``(speaker, text)``, ``(speaker, text, date)``, or a message of a chat.
 TurnLike = Turn | Sequence[str] | Mapping[str, str]
 
 #: What is said to a program that asks before ``with`` opens the memory, or after it is closed.
@@ -108,7 +108,7 @@ class AsyncMemory:
         if unread := sorted(
             {turn.date_time for turn in added if turn.date_time and parse_date(turn.date_time) is None}
         ):
-            _LOG.warning(
+            logger.warning(
                 "dates that cannot be read, such as %r, are shown as written, but nothing is put in order by them; "
                 "write 2024-05-08T13:56", unread[0],
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Clocks that stand while what they time waits for the embedder's model to be loaded.
+"""Clocks that stop while what they time waits for the embedder's model to be loaded.
 
 A run starts to work as soon as its backbone is there, while the embedder's model may still be loading. What waits for
 the model must not have the loading in its seconds.

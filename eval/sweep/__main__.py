@@ -55,7 +55,7 @@ def collect(sweep: "Sweep", options: argparse.Namespace) -> int:
 
 
 def check(folders: Sequence[str]) -> int:
-    """Hold plans against the ledgers of real runs."""
+    """Compare plans with the ledgers of real runs."""
     from eval.sweep.checking import check_runs, show_checked
 
     show_checked(check_runs([Path(folder) for folder in folders] or [SUMMARIES]))

@@ -56,7 +56,7 @@ class CheckedRuns:
 
 
 def check_runs(roots: Sequence[Path]) -> CheckedRuns:
-    """Hold plans against every run with calls below some folders (run directories or summaries).
+    """Compare plans with every run with calls below some folders (run directories or summaries).
 
     Raises:
         RunDirectoryError: a folder does not exist, or a file is broken.
@@ -84,7 +84,7 @@ def has_unfetched_prompts(setting: Any) -> bool:
 
 
 def check_run(record: Mapping[str, Any], by_phase: Mapping[str, Any], kinds: Mapping[str, int]) -> list[RoleCheck]:
-    """Hold a plan against one run: the settings it was made with, the sizes of its data.
+    """Compare a plan with one run: the settings it was made with, the sizes of its data.
 
     Args:
         record: of ``run.json``.

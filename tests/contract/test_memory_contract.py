@@ -29,7 +29,7 @@ QUESTIONS = ("Who sailed the boat?", "When was the cake in the oven?", "Which so
 #: The gate goes before any system; beside its preset's host, one whose preparation and writes ask the backbone.
 GATES = ("gated+amem", "gated+clag", "gated+sage")
 
-#: Presets that return no hit; that of MemoryOS asks for a likeness that the stand-in's hashed texts do not reach.
+#: Presets that return no hit; those of MemoryOS ask for a likeness that the stand-in's hashed texts do not reach.
 FIND_NOTHING = frozenset({"no_memory", "memoryos_code", "memoryos_budget"})
 
 pytestmark = pytest.mark.parametrize("preset", [*IN_PROCESS, *GATES])

@@ -9,7 +9,7 @@ Settings:
 
 ``main`` is given a file with the one conversation and no question; the memories that it makes are kept, and asked the
 questions as it would ask them. Replaced are the model (its client asks the endpoint), sentence-transformers (our
-embedder, over the endpoint), FAISS (exact search in memory), the clock (it stands still: recency is of the same moment
+embedder, over the endpoint), FAISS (exact search in memory), the clock (it is constant: recency is of the same moment
 in any case, and the dates of facts are those of the run) and the random ids, by which equally hot segments are ordered
 (they are counted, so that the older is the first). What it saves after each step, and nothing reads, is not saved.
 """

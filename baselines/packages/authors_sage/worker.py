@@ -7,7 +7,7 @@ Settings:
     attributes: of their ``Memory``, by dotted name, with the values that they get.
     retrieve_k: memories per speaker.
     batch_size: messages per write.
-    date: stands for the day of the run.
+    date: in place of the day of the run.
 
 Left out are the client of the hosted service, telemetry, ``faiss`` (which no gate by the sphere's density calls) and
 ``dotenv``. Qdrant's client is replaced by an exact search in memory, which its local form is too.

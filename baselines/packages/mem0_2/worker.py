@@ -25,7 +25,7 @@ mem0_1 = load("mem0_1", str(Path(__file__).parents[1] / "mem0" / "worker.py"))
 
 
 class Worker(mem0_1.Worker):
-    """One ``mem0.Memory``; what mem0ai 2 calls otherwise than 1.0.11 stands here."""
+    """One ``mem0.Memory``; what mem0ai 2 calls otherwise than 1.0.11 is here."""
 
     def _state_date(self, today):
         """Put a fixed date into the prompt."""

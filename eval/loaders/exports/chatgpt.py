@@ -13,7 +13,7 @@ from eval.loaders.jsonfile import JsonNode
 FILES = r"(^|/)conversations(-\d+)?\.json$"
 _SPEAKERS = ("user", "assistant")
 _TO_EVERYBODY = "all"
-#: Marks of what the page does not show, and of instructions that stand for every chat.
+#: Marks of what the page does not show, and of instructions that apply to every chat.
 _HIDDEN = ("is_visually_hidden_from_conversation", "is_user_system_message")
 #: A mark of the page's own, as ``cite``, and what belongs to it, between characters of private use.
 _MARK = re.compile("([ \t]*)\ue200(\\w+)(?:\ue202([^\ue200\ue201]*))?\ue201")
