@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from baselines.external.config import McpConfig
 from baselines.external.found import read_found
 from baselines.external.store import Found, Item
+from baselines.external.tool_schemas import calls_schema, readable_calls, without_nulls
 from memsys.credentials import redacted
 from memsys.errors import AssetError, MemoryProtocolError, quoted
 from memsys.extras import need_package
 from memsys.llm.contract import Role
 from memsys.llm.roles import check_role_names, make_role
-from memsys.notes.roles import object_schema
 from memsys.protocol import Parts
 from memsys.vocabulary import Json
 
@@ -92,9 +92,13 @@ class McpStore:
             named = getattr(self._config, setting)
             if named is not None and named not in tools:
                 raise MemoryProtocolError(f"memory.{setting}={named}: the server has {', '.join(tools)}")
-        schema = object_schema(tool={"type": "string", "enum": [*tools, _DONE]}, arguments={"type": "string"})
         check_role_names(self._config.roles, ("write", "search"))
-        self._roles = {name: make_role(name, each, _PROMPTS, schema) for name, each in self._config.roles.items()}
+        schema = calls_schema({name: tool.input_schema for name, tool in tools.items()}, _DONE)
+        readable = readable_calls(list(tools), _DONE)
+        self._roles = {
+            name: replace(make_role(name, each, _PROMPTS, schema), accepts=readable)
+            for name, each in self._config.roles.items()
+        }
 
     async def add(self, item: Item) -> Sequence[str]:
         """Store an item; returns the names that the calls gave to what they stored."""
@@ -138,13 +142,13 @@ class McpStore:
                 "calls": "\n".join(agent.calls) or _NO_CALLS,
             }
             reply = await self._llm.ask(self._roles[role], values, key=f"{key}/{step}")
-            asked = _call_of(reply.value)
-            if asked is None:
+            if reply.value is None:
                 self._counts["unreadable_replies"] += 1
                 break
-            name, arguments = asked
+            name = reply.value["call"]["tool"]
             if name == _DONE:
                 break
+            arguments = without_nulls(reply.value["call"]["arguments"], self._connection.tools[name].input_schema)
             result = await self._call(name, arguments)
             agent.results.append(result)
             agent.named += names_in(arguments)
@@ -176,8 +180,9 @@ class _Connection:
     @property
     def described(self) -> str:
         """Return the tools as the agent reads them."""
+        said = {name: " ".join((tool.description or "").split()) for name, tool in self.tools.items()}
         return "\n".join(
-            f"- {name}: {' '.join((tool.description or '').split())} {json.dumps(_schema(tool), ensure_ascii=False)}"
+            f"- {name}: {said[name]} {json.dumps(tool.input_schema, ensure_ascii=False)}"
             for name, tool in self.tools.items()
         )
 
@@ -318,14 +323,6 @@ def names_in(value: Json) -> list[str]:
     return []
 
 
-def _call_of(value: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Json]] | None:
-    """Return the call that a reply asks for; ``None`` where it cannot be read."""
-    if value is None:
-        return None
-    arguments = _json(str(value["arguments"]) or "{}")
-    return (str(value["tool"]), arguments) if isinstance(arguments, Mapping) else None
-
-
 def _filled(template: Json, values: Mapping[str, Json]) -> Any:
     """Fill ``{query}`` and the like into every text; a text that is one of them alone takes the value's type."""
     if isinstance(template, Mapping):
@@ -362,7 +359,3 @@ def _unwrapped(structured: Any) -> Any:
         return structured
     value = structured["result"]
     return _json(value) if isinstance(value, str) else value
-
-
-def _schema(tool: Any) -> Any:
-    return tool.input_schema

@@ -36,8 +36,8 @@ class Spacing:
         """Write the grammar of the schema's values as JSON with these separators.
 
         Args:
-            schema: objects (all properties, in their order), lists, strings, numbers, booleans, enums, any of several
-                types; ``maxItems``, ``minItems``, ``maxLength``.
+            schema: objects (all properties, in their order; or any, of one kind), lists, strings, numbers, booleans,
+                enums, any of several types or schemas, any value; ``maxItems``, ``minItems``, ``maxLength``.
 
         Raises:
             ValueError: the schema uses something else.
@@ -61,16 +61,22 @@ class _Writer:
     def expression(self, node: Mapping[str, Any]) -> str:
         if "enum" in node:
             return "(" + " | ".join(_literal(json.dumps(value, ensure_ascii=False)) for value in node["enum"]) + ")"
+        if choices := node.get("anyOf"):
+            return "(" + " | ".join(self.expression(each) for each in choices) + ")"
+        if not node:
+            return self._value()
         kind = node.get("type")
         if isinstance(kind, list):
             return "(" + " | ".join(self.expression({**node, "type": each}) for each in kind) + ")"
         if kind == "object" and (node.get("properties") or node.get("additionalProperties") is False):
             return self._object(node.get("properties", {}))
+        if kind == "object":
+            more = node.get("additionalProperties", True)
+            return self._mapping(self.expression({} if more is True else more))
         if kind == "array":
             return self._array(node)
         if kind == "string":
-            self.rules["char"] = _STRING_CHARACTER
-            return f'"\\"" char{_times(0, node.get("maxLength"))} "\\""'
+            return self._text(_times(0, node.get("maxLength")))
         if isinstance(kind, str) and kind in _PRIMITIVES:
             return _PRIMITIVES[kind]
         raise ValueError(f"no grammar for the schema part {json.dumps(node)}")
@@ -81,6 +87,24 @@ class _Writer:
             key = (self._spacing.comma if index else "") + json.dumps(name, ensure_ascii=False) + self._spacing.colon
             parts.append(f"{_literal(key)} {self.expression(part)}")
         return f'"{{" {" ".join(parts)} "}}"'
+
+    def _mapping(self, value: str) -> str:
+        """Write an object with properties of any names."""
+        member = self._named("member", f'{self._text("*")} "{self._spacing.colon}" {value}')
+        following = self._named("next", f'"{self._spacing.comma}" {member}')
+        return f'("{{}}" | "{{" {member} {following}* "}}")'
+
+    def _value(self) -> str:
+        """Name the rule of any value."""
+        if "value" not in self.rules:
+            self.rules["value"] = ""  # lists and objects of it name it
+            kinds = [{"type": each} for each in ("object", *_PRIMITIVES, "string")]
+            self.rules["value"] = self.expression({"anyOf": [*kinds, {"type": "array", "items": {}}]})
+        return "value"
+
+    def _text(self, times: str) -> str:
+        self.rules["char"] = _STRING_CHARACTER
+        return f'"\\"" char{times} "\\""'
 
     def _array(self, node: Mapping[str, Any]) -> str:
         least, most = node.get("minItems", 0), node.get("maxItems")

@@ -56,7 +56,9 @@ def test_a_model_is_offered_the_tools_of_the_knowledge_graph(tmp_path: Path) -> 
     asked = [(call["role"], call["prompt_tokens"] > 1000) for call in calls if call["phase"] != "answer"]
     assert asked == [("write", True), ("search", True)]
     (row,) = [json.loads(line) for line in (tmp_path / "run" / "conversations.jsonl").read_text().splitlines()]
-    assert row["statistics"]["memory"]["tools"] == 9
+    kept = row["statistics"]["memory"]
+    assert kept["tools"] == 9
+    assert kept["failed_calls"] == kept["unreadable_replies"] == 0  # each reply is a call that its tool accepts
 
 
 def test_a_model_answers_from_a_server_behind_http(tmp_path: Path) -> None:

@@ -58,12 +58,23 @@ def test_equal_lists_share_their_rules() -> None:
     assert [line.partition(" ")[0] for line in grammar.splitlines()] == ["root", "char", "item1", "next2"]
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [{"anyOf": []}, {"type": ["string", "any"]}, {"type": "object", "additionalProperties": {"type": "string"}}],
-)
+def test_one_of_several_schemas_and_objects_of_unnamed_properties() -> None:
+    """The tools of MCP servers have both."""
+    assert compact_grammar({"anyOf": [{"type": "null"}, {"enum": ["a"]}]}) == 'root ::= ("null" | ("\\"a\\""))'
+    grammar = compact_grammar({"type": "object", "additionalProperties": {"type": "null"}})
+    assert grammar.startswith('root ::= ("{}" | "{" member1 next2* "}")\nchar ::= ')
+    assert grammar.endswith('\nmember1 ::= "\\"" char* "\\"" ":" "null"\nnext2 ::= "," member1')
+
+
+def test_any_value_is_a_rule_that_names_itself() -> None:
+    rules = dict(line.split(" ::= ") for line in compact_grammar({"type": "array", "items": {}}).splitlines())
+    assert rules["root"] == '("[]" | "[" item4 next5* "]")' and rules["item4"] == "value"
+    assert rules["value"].startswith('(("{}" | "{" member2 next3* "}") | ("true" | "false") | ')
+    assert rules["member2"].endswith(' ":" value')
+
+
+@pytest.mark.parametrize("schema", [{"anyOf": []}, {"type": ["string", "any"]}, {"allOf": [{"type": "string"}]}])
 def test_unknown_schema_is_refused(schema: dict[str, Any]) -> None:
-    """An object of unnamed properties could only become {}."""
     with pytest.raises(ValueError, match="no grammar"):
         compact_grammar(schema)
     config = backbone_config(structured="json_compact")
