@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Sequence
 
 from baselines.external.config import ExternalConfig, HttpConfig, McpConfig
+from baselines.external.http_server import HttpStore
 from baselines.external.store import Found, Item, Store
 from baselines.external.system import make_store
 from eval.commands.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
@@ -25,6 +26,7 @@ _FACTS = (
     ("Bob", "The violin lessons begin on Tuesday.", "2024-04-20"),
 )
 _QUERY, _WANTED = "What is the name of Ann's cat Pixel?", "Pixel"
+_UNSEEN = "/stats does not return the reset_id of /reset; a restart that loses everything goes unnoticed"
 
 
 @explains_errors
@@ -84,6 +86,7 @@ async def check(config: ExternalConfig) -> list[tuple[str, str]]:
         return [
             ("what was added is found", _missing(found)),
             ("no more results than asked for", _too_many(await one.search(_QUERY, 2))),
+            ("results come best first", _unordered(found)),
             ("results are indexed when /stats says so", _late(early, found)),
             ("results name ids", _unnamed(found, items, returned)),
             ("dates are kept", _dateless(found)),
@@ -111,9 +114,13 @@ async def _reset(config: ExternalConfig) -> list[tuple[str, str]]:
     if not isinstance(config, HttpConfig):
         return []
     store = _store(config, "memsys-check-1")
+    assert isinstance(store, HttpStore)
     await store.open({})
     try:
-        return [("reset deletes", _kept(await store.search(_QUERY, 10)))]
+        return [
+            ("reset deletes", _kept(await store.search(_QUERY, 10))),
+            ("a lost memory shows", "" if store.watched else _UNSEEN),
+        ]
     finally:
         await store.close()
 
@@ -131,6 +138,11 @@ def _missing(found: Sequence[Found]) -> str:
 
 def _too_many(found: Sequence[Found]) -> str:
     return f"k=2 gave {len(found)} results" if len(found) > 2 else ""
+
+
+def _unordered(found: Sequence[Found]) -> str:
+    scores = [one.score for one in found if one.score is not None]
+    return "" if scores == sorted(scores, reverse=True) else f"scores rise: {scores[:4]}"
 
 
 def _late(early: Sequence[Found], found: Sequence[Found]) -> str:

@@ -11,11 +11,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 ITEMS: dict[str, list[dict[str, str]]] = {}
+RESETS: dict[str, str] = {}
 
 
 def reset(user: str, body: dict) -> dict:
-    """Forget what a user said."""
-    ITEMS[user] = []
+    """Forget what a user said; the id of the reset is kept with what is said after it."""
+    ITEMS[user], RESETS[user] = [], body["reset_id"]
     return {}
 
 
@@ -34,8 +35,8 @@ def search(user: str, body: dict) -> dict:
 
 
 def stats(user: str, body: dict) -> dict:
-    """Return how much is kept and how much is not indexed yet."""
-    return {"items": len(ITEMS.get(user, [])), "pending": 0}
+    """Return how much is kept, since which reset, and how much is not indexed yet."""
+    return {"items": len(ITEMS.get(user, [])), "pending": 0, "reset_id": RESETS.get(user)}
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Mapping, Sequence
+from secrets import token_hex
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
@@ -25,15 +27,27 @@ _TRIES, _FIRST_PAUSE = 4, 0.5
 #: Seconds between two looks at what is not indexed yet.
 _LOOK_EVERY = 0.2
 _SHOWN = 300
+#: What a reset is called, kept by the server with what is stored after it.
+RESET_ID = "reset_id"
+_UNWATCHED = (
+    "%s: /stats does not return the reset_id of the last /reset: a server that is started again and has lost what it "
+    "held would go unnoticed (docs/any_memory.md)"
+)
+logger = logging.getLogger(__name__)
 
 
 class HttpStore:
-    """One user of a memory server."""
+    """One user of a memory server.
+
+    Attributes:
+        watched: whether the server would show that it has lost what it held.
+    """
 
     def __init__(self, config: HttpConfig, user: str) -> None:
         self._config, self._user = config, user
         self._client: httpx.Client | None = None
-        self._answered = False
+        self._answered = self.watched = False
+        self._reset_id = token_hex(8)
         self._stats: Mapping[str, Json] = {}
 
     async def open(self, lent: Mapping[str, Json]) -> None:
@@ -53,7 +67,10 @@ class HttpStore:
             trust_env=False,
             proxy=proxy.address if proxy else None,
         )
-        await self._post("reset", {"models": dict(lent)} if lent else {})
+        await self._post("reset", {RESET_ID: self._reset_id, **({"models": dict(lent)} if lent else {})})
+        self.watched = RESET_ID in await self._look()
+        if not self.watched:
+            logger.warning(_UNWATCHED, self._config.url)
 
     async def add(self, item: Item) -> Sequence[str]:
         """Write one item."""
@@ -63,11 +80,11 @@ class HttpStore:
         """Ask for the statistics until ``pending`` is 0 or missing.
 
         Raises:
-            MemoryProtocolError: it is not, after ``memory.settle_seconds``.
+            MemoryProtocolError: it is not, after ``memory.settle_seconds``; or what was stored is lost.
         """
         ends = monotonic() + self._config.settle_seconds
         while True:
-            self._stats = await asyncio.to_thread(self._request, "GET", "stats", {"user": self._user})
+            self._stats = await self._look()
             if not self._stats.get("pending"):
                 return
             if monotonic() >= ends:
@@ -78,21 +95,42 @@ class HttpStore:
             await asyncio.sleep(_LOOK_EVERY)
 
     async def search(self, query: str, k: int) -> Sequence[Found]:
-        """Search."""
+        """Search.
+
+        Raises:
+            MemoryProtocolError: what was stored is lost, and so was not searched.
+        """
         given = await self._post("search", {"query": query, "k": k})
+        if self.watched:
+            await self._look()
         where = f"memory.url={self._config.url}: `results` of /search"
         if not isinstance(given.get("results"), list):
             raise MemoryProtocolError(f"{where} is {quoted(given.get('results'))}; it must be a list")
         return read_found(given["results"], where)
 
     def statistics(self) -> Mapping[str, Json]:
-        """Return the last reply of ``/stats``."""
-        return self._stats
+        """Return the last reply of ``/stats`` before a question, and whether the server can be watched."""
+        return {**{key: value for key, value in self._stats.items() if key != RESET_ID}, "watched": self.watched}
 
     async def close(self) -> None:
         """Close the connection; what was stored stays on the server until it is reset."""
         if self._client is not None:
             self._client.close()
+
+    async def _look(self) -> Mapping[str, Any]:
+        """Return the statistics.
+
+        Raises:
+            MemoryProtocolError: they are of another reset.
+        """
+        stats = await asyncio.to_thread(self._request, "GET", "stats", {"user": self._user})
+        if stats.get(RESET_ID, None if self.watched else self._reset_id) != self._reset_id:
+            raise MemoryProtocolError(
+                f"memory.url={self._config.url}: the server no longer holds what was stored: {RESET_ID} of /stats is "
+                f"{quoted(stats.get(RESET_ID))}; it was started again, or somebody else reset its user; repeat the "
+                "command, which writes everything again"
+            )
+        return stats
 
     async def _post(self, page: str, body: Mapping[str, Json]) -> Mapping[str, Any]:
         return await asyncio.to_thread(self._request, "POST", page, {"user": self._user, **body})

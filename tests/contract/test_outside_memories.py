@@ -163,6 +163,19 @@ def test_a_server_that_dies_is_one_message_and_the_same_command_goes_on(
 
 
 @pytest.mark.parametrize("outside", ["http"], indirect=True)
+@pytest.mark.parametrize("step", ["add", "search"])
+def test_a_server_that_is_back_at_once_and_has_lost_everything_is_noticed(
+    outside: Outside, tmp_path: Path, step: str
+) -> None:
+    whole = run(outside, tmp_path / "whole")
+    outside.fault.write_text(f"{step} restarts")
+    with pytest.raises(MemsysError, match=r"no longer holds what was stored: reset_id of /stats is .* repeat the"):
+        run(outside, tmp_path / "run")
+    assert not (tmp_path / "run" / "scores.jsonl").exists()
+    assert run(outside, tmp_path / "run") == whole
+
+
+@pytest.mark.parametrize("outside", ["http"], indirect=True)
 def test_a_server_that_comes_back_at_another_address_is_another_run(outside: Outside, tmp_path: Path) -> None:
     outside.fault.write_text("search dies")
     with pytest.raises(MemsysError, match=r"start it again at memory\.url=.* \(at another address it is another run\)"):

@@ -85,6 +85,11 @@ def _spoiled(step: str, good: Any) -> Any:
         return good
     if fault == "dies":
         os._exit(9)
+    if fault == "restarts":  # before a client tries again
+        Path(place).unlink()
+        USERS.clear()
+        RESETS.clear()
+        raise ConnectionAbortedError
     if fault == "slow":
         time.sleep(SLOW_SECONDS)
     if fault == "raises":
@@ -93,6 +98,7 @@ def _spoiled(step: str, good: Any) -> Any:
 
 
 USERS: dict[str, Words] = {}
+RESETS: dict[str, str] = {}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -102,6 +108,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if self.path == "/reset":
                 USERS[body["user"]] = _made(body.get("models", {}).get("base_url"))
+                RESETS[body["user"]] = body["reset_id"]
                 self._reply(200, {})
             elif self.path == "/add":
                 (item,) = body["items"]
@@ -112,7 +119,7 @@ class Handler(BaseHTTPRequestHandler):
             self._reply(400, {"error": str(error)})
 
     def do_GET(self) -> None:
-        self._reply(200, {"pending": 0})
+        self._reply(200, {"pending": 0, "reset_id": RESETS.get(self.path.rpartition("user=")[2])})
 
     def _reply(self, status: int, value: Any) -> None:
         text = json.dumps(value).encode()

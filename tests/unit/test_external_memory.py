@@ -359,7 +359,7 @@ def test_a_memory_behind_http_is_traced_by_ids(server: str) -> None:
         ("t1",),
         ("t3",),
     }
-    assert counts["memory"] == {"items": 3, "pending": 0} and counts["traced"]["ids"] == 2
+    assert counts["memory"] == {"items": 3, "pending": 0, "watched": True} and counts["traced"]["ids"] == 2
 
 
 def test_the_example_server_passes_every_check(server: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -425,6 +425,8 @@ class Forgetful(HttpStore):
             results = [Found(found.text.partition("] ")[2], None, found.memory_id) for found in results]
         if self.fault == "a search changes nothing" and self._asked % 2:
             results = results[::-1]
+        if self.fault == "results come best first":
+            results = [Found(found.text, float(rank), found.memory_id) for rank, found in enumerate(results)]
         if self.fault == "any script is text":
             results = [found for found in results if found.text.isascii()]
         return results if self.fault == "no more results than asked for" else results[:k]
@@ -435,7 +437,7 @@ class Forgetful(HttpStore):
     [
         "what was added is found", "no more results than asked for", "results are indexed when /stats says so",
         "results name ids", "dates are kept", "a search changes nothing", "users are separate", "reset deletes",
-        "any script is text",
+        "any script is text", "results come best first", "a lost memory shows",
     ],
 )  # fmt: skip
 def test_each_fault_of_a_server_is_named(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
