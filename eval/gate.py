@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"the two runs differ in more than the memory: {found.unlike}", style="yellow")
     margin = f"margin {options.margin:g} points"
     if found.worse:
-        say(f"failed: it got worse ({', '.join(found.worse)}; {margin})", style="red")
+        say(f"failed: it got worse on these questions ({', '.join(found.worse)}; {margin})", style="red")
         return EXIT_DIFFERENT
     say(f"passed: no loss is confirmed ({margin})", style="green")
     return EXIT_DONE
@@ -59,6 +59,11 @@ def _stored(path: Path) -> Iterator[StoredRun]:
         from eval.packs.files import opened_pack
 
         with opened_pack(path) as pack:
+            if pack.altered:
+                raise RunDirectoryError(
+                    f"{path}: {', '.join(pack.altered)} is not as it was packed; fetch it again (`memsys verify {path}` "
+                    "says what does not fit)"
+                )
             yield _read(pack.run)
         return
     found = named_run_folders([path])

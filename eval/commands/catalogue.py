@@ -78,15 +78,16 @@ def _command(path: Path, stem: str) -> Command | None:
 
 
 def find_command(name: str, known: Iterable[Command]) -> Command:
-    """Find a command by its name, or by a beginning that no other command has.
+    """Find a command by its name, with hyphens or underscores, or by a beginning that no other command has.
 
     Raises:
         ConfigError: there is none, or several begin like this.
     """
     by_name = {command.name: command for command in known}
-    if name in by_name:
-        return by_name[name]
-    begun = [each for each in by_name if each.startswith(name)]
+    written = name.replace("-", "_")
+    if written in by_name:
+        return by_name[written]
+    begun = [each for each in by_name if each.startswith(written)]
     if len(begun) == 1:
         return by_name[begun[0]]
     if begun:

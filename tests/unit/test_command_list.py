@@ -65,6 +65,7 @@ def test_a_beginning_is_enough_where_it_is_one_commands_alone() -> None:
     known = commands()
     assert find_command("inspect", known).module == "eval.inspect_data"
     assert find_command("run", known).module == "eval.run"
+    assert find_command("check-memory", known) == find_command("check_memory", known)
     with pytest.raises(ConfigError, match="exp may be explain or export"):
         find_command("exp", known)
     with pytest.raises(ConfigError, match="no command 'cmpare'; did you mean compare"):

@@ -213,7 +213,7 @@ def test_one_conversation_says_nothing_about_others(tmp_path: Path) -> None:
     runs = [stored(tmp_path, name, value, conversations=("conv-26",)) for name, value in (("rag", 0.2), ("amem", 0.5))]
     report = make_report(runs, CLAG)
     assert report.conclusion.startswith(
-        "On 10 questions of one conversation amem differs here from rag by 30.0 points F1; no verdict follows from one "
+        "On 10 questions of one conversation amem has 30.0 points more F1 here than rag; no verdict follows from one "
         "conversation, and each was built once: the spread over builds is unknown."
     )
     assert {pair.verdict for pair in report.pairs} == {"differs here"}
@@ -229,7 +229,7 @@ def test_two_with_the_same_mean_on_one_conversation_are_equal(tmp_path: Path) ->
     assert "differs" not in report.conclusion
     assert "| amem | F1 | 10 | +0.0 | [+0.0, +0.0]‡ | 1.000‡ | equal |" in comparison_files(report)["compare.md"]
     near = make_report([runs[0], stored(tmp_path, "clag", 0.5003, **one)], CLAG)
-    assert "clag differs here from rag by less than 0.1 points F1;" in near.conclusion
+    assert "clag has less than 0.1 points more F1 here than rag;" in near.conclusion
 
 
 def test_a_reference_leads_nothing(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_who_leads_on_the_questions_of_both_is_named_first(tmp_path: Path) -> No
     report = make_report([rag, amem], CLAG)
     assert [row.label for row in report.rows] == ["amem", "rag"]
     assert report.conclusion.startswith(
-        "On 10 questions of one conversation rag differs here from amem by 10.0 points F1;"
+        "On 10 questions of one conversation rag has 10.0 points more F1 here than amem;"
     )
 
 

@@ -1,5 +1,6 @@
 """A memory that got worse fails, one that did not passes, and what cannot be compared is an error."""
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("share", "margin", "status", "said"),
     [
-        (0.3, "0", 5, "failed: it got worse (F1 -20.0"),
+        (0.3, "0", 5, "failed: it got worse on these questions (F1 -20.0"),
         (0.3, "25", 0, "passed: no loss is confirmed (margin 25 points)"),
         (0.5, "0", 0, "passed"),
         (0.7, "0", 0, "passed"),
@@ -75,3 +76,16 @@ def test_what_cannot_be_compared_is_an_error(
     with pytest.raises(SystemExit):
         gate([str(fewer), "--against", str(baseline), "--margin", "-1"])
     assert "not a number of points" in capsys.readouterr().err
+
+
+def test_a_pack_that_was_altered_is_no_baseline(
+    baseline: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A figure was changed in the file, and the build passed."""
+    altered = tmp_path / "altered.zip"
+    with zipfile.ZipFile(baseline) as whole, zipfile.ZipFile(altered, "w") as pack:
+        for name in whole.namelist():
+            content = whole.read(name)
+            pack.writestr(name, content.rstrip() + b" \n" if name == "runs.jsonl" else content)
+    assert gate([str(fake(tmp_path / "run", 0.5)), "--against", str(altered)]) == 2
+    assert "altered.zip: runs.jsonl is not as it was packed" in capsys.readouterr().err

@@ -56,7 +56,7 @@ def test_one_conversation_gets_no_verdict(tmp_path: Path) -> None:
     write(tmp_path, {"rag": 0.75, "amem": 0.25, "no_memory": 0.1})
     found = sentence(tmp_path)
     assert found.startswith(
-        "On 16 questions of one conversation rag differs here from amem by 50.0 points F1 answerable;"
+        "On 16 questions of one conversation rag has 50.0 points more F1 answerable here than amem;"
     )
     assert "16 of 20 questions, those that all 3 runs answered, without those that have no answer" in found
     assert "exploratory" not in found
@@ -104,9 +104,9 @@ def test_sentence_mark_and_table_say_what_a_comparison_says(tmp_path: Path, seed
 def consistent(board: Any, labels: dict[str, str]) -> None:
     """The sentence claims a lead just where the row that it is about has such a mark, and denies nothing twice."""
     sentence = board["sentence"]
-    leader, _, rest = re.split(r" (leads|differs here from) ", sentence.partition(" conversations ")[2] or
-                               sentence.partition(" one conversation ")[2], maxsplit=1)  # fmt: skip
-    other = rest.partition(" by ")[0]
+    said = re.search(r"conversations? (.+?) (?:leads (.+?) by|has \S+ points more .+? here than (.+?);)", sentence)
+    assert said is not None, sentence
+    leader, other = said[1], said[2] or said[3]
     row = {labels[str(number)]: test for number, test in zip(board["runs"], board["tests"], strict=True)}
     test = row[leader] or row[other]
     ahead = "above" if test is row[leader] else "below"
@@ -169,7 +169,7 @@ def test_references_are_not_ranked_however_high(tmp_path: Path) -> None:
     write(tmp_path, {"rag": 0.25, "oracle": 1.0, "full_context": 0.9, "no_memory": 0.3})
     board = data_of(tmp_path)["groups"][0]["boards"]["f1_set"]["exclude"]
     assert board["ranked"] == 1
-    assert "no_memory differs here from rag by 5.0" not in board["sentence"]
+    assert "no_memory has 5.0 points more" not in board["sentence"]
     assert len(verdicts(board)) == 3
 
 

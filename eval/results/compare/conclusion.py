@@ -54,7 +54,7 @@ class _Lead:
         if self.pair.verdict == "equal":
             return f"{self.leader} and {self.other} are equal here in {self.pair.column}"
         points = fixed(self.points, 1) if self.points >= 0.05 else "less than 0.1"
-        return f"{self.leader} differs here from {self.other} by {points} points {self.pair.column}"
+        return f"{self.leader} has {points} points more {self.pair.column} here than {self.other}"
 
     @property
     def bracket(self) -> str:
