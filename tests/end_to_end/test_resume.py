@@ -1,5 +1,6 @@
 """``kill -9`` at any point, then the same command: the answers are those of a run that was never killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from eval.runs.files import read_json_lines
+from tests.support.paid_once import Watch
 from tests.support.stub_process import attached, stub_server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,12 +105,17 @@ def test_killed_run_ends_with_the_same_answers(
     assert booked(tmp_path) == booked(uninterrupted)
 
 
-def test_killed_three_times(url: str, uninterrupted: Path, tmp_path: Path) -> None:
-    arguments = command(url, tmp_path)
-    for rows in (20, 90, 160):
-        kill_after(arguments, tmp_path / "run" / "calls.jsonl", rows)
-    finish(arguments)
+def test_killed_three_times_it_asks_no_recorded_reply_again(uninterrupted: Path, tmp_path: Path) -> None:
+    watch = Watch(tmp_path / "log.jsonl", tmp_path / "cache")
+    with stub_server(delay=0.01, extra=("--log", str(watch.log))) as url:
+        arguments = command(url, tmp_path)
+        for rows in (20, 90, 160):
+            kill_after(arguments, tmp_path / "run" / "calls.jsonl", rows)
+            watch.after_kill()
+        finish(arguments)
     assert outcome(tmp_path) == outcome(uninterrupted)
+    paid = watch.paid(json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))["model"])
+    assert paid.doubled == 0 and paid.calls == len(booked(tmp_path))
 
 
 def test_ctrl_c_says_so_and_resumes(url: str, uninterrupted: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from tests.support import schema_model
@@ -69,6 +70,7 @@ class StubState:
     missing_page: Any = None  # what GET finds elsewhere, with status 200; None: status 404
     most_allowed: int | None = None  # requests at once; a further one has status 429
     held: list[Callable[[], None]] | None = None  # answers that wait for StubServer.answer_held; None: none waits
+    log: Path | None = None  # a row for each request that came, and for each reply that was sent to somebody
     count: int = 0
     in_flight: int = 0
     most_in_flight: int = 0
@@ -216,6 +218,7 @@ class _Connection(asyncio.Protocol):
         state.count += 1
         state.in_flight += 1
         state.most_in_flight = max(state.most_in_flight, state.in_flight)
+        self._log("came", path, request)
         if state.keep_requests:
             headers = {
                 name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head.split("\r\n"))
@@ -234,15 +237,26 @@ class _Connection(asyncio.Protocol):
             state.in_flight -= 1
             self._answer_badly(bad, request)
         elif state.held is not None:
-            state.held.append(partial(self._answer, request, failure))
+            state.held.append(partial(self._answer, request, failure, path))
         elif state.delay > 0:
-            loop.call_later(state.delay, self._answer, request, failure)
+            loop.call_later(state.delay, self._answer, request, failure, path)
         else:
-            self._answer(request, failure)
+            self._answer(request, failure, path)
 
-    def _answer(self, request: Mapping[str, Any], failure: str) -> None:
+    def _log(self, event: str, path: str, request: Mapping[str, Any]) -> None:
+        if self._state.log is not None:
+            with self._state.log.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps({"event": event, "path": path, "body": request}) + "\n")
+
+    def _answer(self, request: Mapping[str, Any], failure: str, path: str) -> None:
         state = self._state
         state.in_flight -= 1
+        self._reply(request, failure)
+        if self._transport is not None and not self._transport.is_closing():
+            self._log("sent", path, request)
+
+    def _reply(self, request: Mapping[str, Any], failure: str) -> None:
+        state = self._state
         if failure == "drop":
             if self._transport is not None:
                 self._transport.abort()
@@ -400,8 +414,9 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.05, help="seconds until a request is answered")
     parser.add_argument("--port", type=int, default=0, help="0: any free port")
     parser.add_argument("--fail", default="", choices=("", *FAILURES), help="how every request fails")
+    parser.add_argument("--log", type=Path, help="file of the requests that came and the replies that were sent")
     arguments = parser.parse_args()
-    state = StubState(delay=arguments.delay, every=arguments.fail, keep_requests=False)
+    state = StubState(delay=arguments.delay, every=arguments.fail, keep_requests=False, log=arguments.log)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(serve(state, arguments.port))
 
