@@ -31,6 +31,7 @@ from eval.running.proxy.ledger import EmbeddingLedger, FailureLedger, summary
 from eval.running.proxy.record import ProxyRecord, check_folder_is_ours, make_record, read_record, write_record
 from eval.runs.files import disk_error
 from eval.runs.rundir import CallFolder
+from memsys import event_loop
 from memsys.embedding.contract import PaidPerToken
 from memsys.errors import ConfigError
 from memsys.proxy.clients import ProxyClient, ProxyScope
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = EXIT_DONE
     try:
         with terminated_as_interrupted(), _warnings_kept(folder):
-            status = asyncio.run(serve(plan, settings, folder, record, given[place + 1 :]))
+            status = event_loop.run(serve(plan, settings, folder, record, given[place + 1 :]))
     except KeyboardInterrupt:
         say("interrupted")
     say(f"ledger: {folder}")

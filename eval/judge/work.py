@@ -1,6 +1,5 @@
 """Judging runs from start to summary: resumable, with the calls in each run's ledger as phase ``judge``."""
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -43,6 +42,7 @@ from eval.scoring.verdicts.store import (
     read_verdicts,
     verdict_paths,
 )
+from memsys import event_loop
 from memsys.errors import RunDirectoryError
 from memsys.llm.backbone import Backbone
 from memsys.llm.cache import ReplyCache
@@ -206,7 +206,7 @@ def judge_run(plan: JudgePlan, run_dir: Path, probe: Mapping[str, Json], *, agai
         orders = ordered_answers(references, answers) if plan.judge.order == "model" else []
         asked = replace(plan, use_cache=False) if again else plan
         items = items_of(plan.judge, references, answers)
-        asyncio.run(_judge(asked, directory, items, orders, probe, again=again))
+        event_loop.run(_judge(asked, directory, items, orders, probe, again=again))
     finally:
         directory.close()
 
@@ -315,7 +315,7 @@ def probe_judge(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
     Raises:
         BackboneError: the backbone failed.
     """
-    return asyncio.run(_probe(plan, log_dir))
+    return event_loop.run(_probe(plan, log_dir))
 
 
 async def _probe(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:

@@ -43,6 +43,7 @@ from eval.running.stopping import StopRequest
 from eval.running.unanswered import UnansweredWatch
 from eval.runs.run_json import RunRecord, now
 from eval.runs.rundir import RunDirectory
+from memsys import event_loop
 from memsys.assets.paths import workplace
 from memsys.credentials import redacted
 from memsys.errors import AssetError, BudgetSpentError, ConfigError, MemsysError, first_error
@@ -116,7 +117,7 @@ def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directo
     stop = StopRequest()
     try:
         with using_index(plan.index):
-            return asyncio.run(_run(plan, data, identity, directory, stop))
+            return event_loop.run(_run(plan, data, identity, directory, stop))
     except asyncio.CancelledError as error:
         directory.close()
         stop.hand_over()

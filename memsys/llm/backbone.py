@@ -17,6 +17,7 @@ from memsys.llm.limiter import Limiter
 from memsys.llm.sampling import SAMPLING_FIELDS
 from memsys.llm.tokens import TokenCounter
 from memsys.llm.transport import Transport
+from memsys.llm.wire import model_text
 from memsys.vocabulary import Json
 
 __all__ = ["SAMPLING_FIELDS", "Backbone", "BackboneConfig", "Traffic"]
@@ -78,6 +79,7 @@ class Backbone:
             config=self.config,
             dialect=self.engine.name,
             model=model,
+            model_text=model_text(model),
             run_seed=self._run_seed,
             transport=self._transport,
             limiter=Limiter(self.config.max_in_flight),

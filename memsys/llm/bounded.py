@@ -35,17 +35,20 @@ class Bounds(NamedTuple):
     seconds: float
 
 
-async def parse_within(
+def parse_at_once(
     bounds: Bounds, text: str, schema: Mapping[str, Json], *, repair: bool, cut: bool = True
-) -> Parsed:
-    """Do what :func:`memsys.llm.structured.parse_object` does, within bounds and without holding up the event loop."""
+) -> Parsed | None:
+    """Do what :func:`memsys.llm.structured.parse_object` does; ``None`` where that takes :func:`parse_apart`."""
     if len(text) > bounds.chars:
         return Parsed(None, problem=f"{len(text)} characters, over the limit of {bounds.chars}")
     if len(text) <= INLINE_CHARS:
         return parse_object(text, schema, repair=repair, cut=cut)
     plain = parse_object(text, schema, repair=False, cut=cut)
-    if plain.value is not None or not repair or "{" not in text:
-        return plain
+    return plain if plain.value is not None or not repair or "{" not in text else None
+
+
+async def parse_apart(bounds: Bounds, text: str, schema: Mapping[str, Json], *, cut: bool = True) -> Parsed:
+    """Repair and parse a text in a process of its own, within bounds."""
     return await asyncio.to_thread(REPAIR_PROCESS.parse, text, schema, cut=cut, seconds=bounds.seconds)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from memsys.errors import BackboneError, BackboneUnusableError
 from memsys.llm.accepted import AcceptedFields, probe_role
 from memsys.llm.attempt import CompletedAttempt
-from memsys.llm.bounded import Bounds, parse_within
+from memsys.llm.bounded import Bounds, parse_apart, parse_at_once
 from memsys.llm.budget import SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import BackboneConfig
@@ -75,6 +75,7 @@ class SharedBackbone:
     config: BackboneConfig
     dialect: str
     model: Mapping[str, Json]
+    model_text: str
     run_seed: int
     transport: Transport
     limiter: Limiter
@@ -134,11 +135,14 @@ class BoundModel:
         with ExitStack() as in_flight:
             answered = await self._accepted(write, role, key, scope, in_flight)
             text = _said(answered.completion)
-            parsing = asyncio.ensure_future(self._parse(text, role))
+            parsed = self._parse_at_once(text, role)
+            parsing = None if parsed is not None else asyncio.ensure_future(self._parse(text, role))
             try:
-                await asyncio.shield(parsing)
+                if parsing is not None:
+                    await asyncio.shield(parsing)
             finally:  # whoever asked may be gone meanwhile, but the call was paid for
-                parsed = await parsing
+                parsed = parsed if parsing is None else await parsing
+                assert parsed is not None
                 reply = Reply(parsed.value, text, answered.completion, _is_malformed(role, parsed), parsed.repaired)
                 self._book(answered, role, key, scope, attempt, reply)
         return reply
@@ -166,13 +170,19 @@ class BoundModel:
             self._book(answered, role, call.key, scope, call.attempt, Reply(None, _said(completion), completion))
         return answered
 
-    async def _parse(self, text: str, role: Role) -> Parsed:
+    def _parse_at_once(self, text: str, role: Role) -> Parsed | None:
         if role.schema is None:
             return Parsed(None)
-        config, reading = self._shared.config, role.reading
-        bounds = Bounds(config.max_reply_chars, config.max_parse_s)
-        repair = reading.repair and config.json_repair
-        return await parse_within(bounds, text, role.accepts or role.schema, repair=repair, cut=reading.cut)
+        repair = role.reading.repair and self._shared.config.json_repair
+        schema = role.accepts or role.schema
+        return parse_at_once(self._bounds(), text, schema, repair=repair, cut=role.reading.cut)
+
+    async def _parse(self, text: str, role: Role) -> Parsed:
+        schema = role.accepts or role.schema or {}
+        return await parse_apart(self._bounds(), text, schema, cut=role.reading.cut)
+
+    def _bounds(self) -> Bounds:
+        return Bounds(self._shared.config.max_reply_chars, self._shared.config.max_parse_s)
 
     async def _accepted(
         self,
@@ -190,7 +200,8 @@ class BoundModel:
         while True:
             config = accepted.config
             request = write(config)
-            request = replace(request, body=accepted.body(request.body))
+            body = accepted.body(request.body)
+            request = request if body is request.body else replace(request, body=body)
             try:
                 return await self._answer(request, role, key, scope, in_flight)
             except RequestRefusedError as error:
@@ -225,7 +236,7 @@ class BoundModel:
         ``in_flight`` is to be closed once the call is booked: until then it counts as in flight for the budget, whose
         end would cancel it between its reply and its row in the ledger.
         """
-        shared, digest = self._shared, request.digest(self._shared.model)
+        shared, digest = self._shared, request.digest(self._shared.model_text)
         made: list[CompletedAttempt] = []
 
         async def call() -> Completion:
@@ -297,7 +308,8 @@ class BoundModel:
         await self._probe()
         try:
             largest, name = largest_reply(self._shared.config, request.body), self._conversation_id
-            sent = await transport.send(request.path, request.body, read, affinity=name, largest=largest)
+            body, text = request.body, request.text
+            sent = await transport.send(request.path, body, read, text=text, affinity=name, largest=largest)
             if not sent.reply.estimated:
                 return sent
             prompt = prompt_text(request.body)

@@ -49,6 +49,10 @@ class Endpoints:
             affinity: name of the conversation.
             avoid: the server that just failed this request; a dead one is never busy and would draw every resend.
         """
+        if len(self._all) == 1:
+            (only,) = self._all
+            self._busy[only] += 1
+            return only
         offered = [endpoint for endpoint in self._all if endpoint != avoid] or self._all
         least = min(self._busy[endpoint] for endpoint in offered)
         idle = [endpoint for endpoint in offered if self._busy[endpoint] == least]

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 #: Marks that open and close a thought, by rule.
 _PAIRS: Mapping[str, tuple[str, str]] = {
@@ -61,6 +62,7 @@ class ReplyText:
     closed: bool = True
 
 
+@lru_cache(maxsize=4)  # the reply and its row in the ledger are read one after the other
 def read_text(text: str) -> ReplyText:
     """Cut the thoughts of a reply: also one that its template opened, and one that was never closed.
 

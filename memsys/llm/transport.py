@@ -95,6 +95,7 @@ class Transport:
 
     def __init__(self, config: BackboneConfig, engine: Engine, log_dir: Path) -> None:
         self._config, self._engine, self._log_dir = config, engine, log_dir
+        self._itself = engine if isinstance(engine, AnswersItself) else None
         self._session: aiohttp.ClientSession | None = None
         self._endpoints = Endpoints(engine.name, ())
         self._recovering = asyncio.Lock()
@@ -165,6 +166,7 @@ class Transport:
         body: Mapping[str, Json],
         read: Callable[[Any, float], T],
         *,
+        text: str = "",
         affinity: str = "",
         largest: int = _USUAL_REPLY,
     ) -> Sent[T]:
@@ -174,6 +176,7 @@ class Transport:
             path: below the endpoint's base URL; starting with ``//``, below the server's root.
             body: without the model's name.
             read: makes the result from the JSON reply and the seconds it took; a ``MalformedReplyError`` is retried.
+            text: of the body, where the caller has written it; JSON.
             affinity: requests of equal affinity prefer one endpoint among equally busy ones.
             largest: bytes of the reply; one that is larger is refused before it is read.
 
@@ -189,7 +192,7 @@ class Transport:
             endpoint = self._endpoints.take(affinity, avoid=endpoint)
             try:
                 await self._check_server()
-                payload, seconds = await self._post(endpoint, path, body, largest)
+                payload, seconds = await self._post(endpoint, path, body, text or json.dumps(body), largest)
                 return Sent(read(payload, seconds), resent, self._endpoints.label(endpoint))
             except (TransientServerError, MalformedReplyError) as error:
                 failure = error
@@ -222,18 +225,20 @@ class Transport:
         await asyncio.sleep(pause)
         return max(pause, LEAST_PAUSE)
 
-    async def _post(self, endpoint: Endpoint, path: str, body: Mapping[str, Json], largest: int) -> tuple[Any, float]:
+    async def _post(
+        self, endpoint: Endpoint, path: str, body: Mapping[str, Json], text: str, largest: int
+    ) -> tuple[Any, float]:
         """Make one HTTP exchange."""
         url, proxy = self._place(endpoint, path)
         headers = _headers(endpoint)
-        data = json.dumps({"model": endpoint.model, **body}).encode()
+        data = _with_model(text, endpoint.model)
         through = proxy.explained(urlsplit(url).hostname or "") if proxy else ""
         limits = self._limits[endpoint]
         await limits.wait(len(data) / _BYTES_PER_TOKEN + _asked_tokens(body))
         begun = perf_counter()
         try:
-            if isinstance(self._engine, AnswersItself):
-                answered = await self._engine.answer(path, body, self._config.timeout_s)
+            if self._itself is not None:
+                answered = await self._itself.answer(path, body, self._config.timeout_s)
             else:
                 answered = await self._exchange(url, data, headers, proxy, largest)
             limits.learn(answered.headers)
@@ -246,18 +251,18 @@ class Transport:
         except aiohttp.ClientError as error:
             raise TransientServerError(f"{type(error).__name__}: {redacted(str(error))}{through}") from error
         seconds = perf_counter() - begun
-        text, status = answered.body, answered.status
-        payload = _payload(text)
+        raw, status = answered.body, answered.status
+        payload = _payload(raw)
         stated = stated_error(payload)
         if status != 200 or stated is not None:
-            said = _without_key(stated or unstated_error(payload, text), endpoint)
+            said = _without_key(stated or unstated_error(payload, raw), endpoint)
             if status in _NO_SUCH_PAGE or _UNEXPECTED_PAGE in said.message.lower():
                 said = replace(said, message=f"{said.message} ({asked_address(url, _SETTING)}{through})")
             if status in MOVED and (place := answered.headers.get("Location")):
                 said = replace(said, message=f"requests are sent on to {redacted(place)[:_LONGEST_MESSAGE]}")
             raise refusal(status, asked_pause(answered.headers), said)
         if payload is None:
-            begin = _without_key(StatedError(" ".join(text[:_BEGINNING].decode("utf-8", "replace").split())), endpoint)
+            begin = _without_key(StatedError(" ".join(raw[:_BEGINNING].decode("utf-8", "replace").split())), endpoint)
             raise TransientServerError(
                 f"the reply is not JSON ({asked_address(url, _SETTING)}); it begins {begin.message!r}"
             )
@@ -355,6 +360,12 @@ def _headers(endpoint: Endpoint) -> Mapping[str, str]:
     """Return the headers of a request; the key is read from the environment for each."""
     key = bearer(endpoint.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
     return {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED, **key}
+
+
+def _with_model(text: str, model: str) -> bytes:
+    """Return a request as it is sent: its body with the server's name of the model at the beginning."""
+    named = f'{{"model": {json.dumps(model)}'
+    return (f"{named}, {text[1:]}" if text != "{}" else f"{named}}}").encode()
 
 
 def _asked_tokens(body: Mapping[str, Json]) -> int:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle
 from typing import Any
 
@@ -42,7 +43,7 @@ class MalformedReplyError(Exception):
     """A server's reply is not of the protocol's shape; the request is sent again."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WireRequest:
     """Body of a request, without the server's name of the model.
 
@@ -56,17 +57,29 @@ class WireRequest:
     body: Mapping[str, Json]
     unsent_seed: int | None = None
 
-    def digest(self, model: Mapping[str, Json]) -> str:
-        """Return the hash of all that can change the reply: this request and the fingerprint of the model.
+    @cached_property
+    def text(self) -> str:
+        """Body as JSON; it keeps its order, since constrained decoding writes an object's members in the schema's."""
+        return json.dumps(self.body)
+
+    def digest(self, model: str) -> str:
+        """Return the hash of all that can change the reply.
 
         A seed that is not sent counts too: else a retry would get the malformed reply that it is to replace, and each
         further seed of a run, or repeat of a judge, the replies of the first.
+
+        Args:
+            model: :func:`model_text` of the model's fingerprint.
         """
-        # The body keeps its order: constrained decoding writes an object's members in the schema's.
-        whole = f"{json.dumps(model, sort_keys=True)}\n{self.path}\n{json.dumps(self.body)}"
+        whole = f"{model}\n{self.path}\n{self.text}"
         if self.unsent_seed is not None:
             whole = f"{whole}\n{self.unsent_seed}"
         return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def model_text(model: Mapping[str, Json]) -> str:
+    """Return the fingerprint of a model as a text that is equal for equal ones."""
+    return json.dumps(model, sort_keys=True)
 
 
 def effective_temperature(config: BackboneConfig, role: Role) -> float | None:

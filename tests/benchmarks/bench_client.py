@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from memsys import event_loop  # noqa: E402
 from memsys.llm.cache import ReplyCache  # noqa: E402
 from memsys.llm.ledger import CallRecord  # noqa: E402
 from memsys.llm.prompt import Prompt  # noqa: E402
@@ -47,7 +48,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with stub_server(delay=DELAY) as url, tempfile.TemporaryDirectory() as folder:
         for in_flight, calls in ((1, 100), (64, 3000), (256, 5000), (1000, 8000)):
-            row = asyncio.run(measure(url, Path(folder), in_flight, calls, cached=arguments.cache))
+            row = event_loop.run(measure(url, Path(folder), in_flight, calls, cached=arguments.cache))
             sys.stdout.write(row + "\n")
             sys.stdout.flush()
 

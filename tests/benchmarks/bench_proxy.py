@@ -18,6 +18,7 @@ import aiohttp
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from memsys import event_loop  # noqa: E402
 from memsys.embedding.hashing import HashingEmbedder  # noqa: E402
 from memsys.llm.cache import ReplyCache  # noqa: E402
 from memsys.llm.ledger import CallRecord  # noqa: E402
@@ -88,7 +89,7 @@ def main() -> None:
     clients = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
     with stub_server(delay=DELAY) as url, tempfile.TemporaryDirectory() as folder, clients as program:
         for in_flight, calls in ((1, 60), (8, 400), (32, 800), (1000, 2000), (4000, 8000)):
-            sys.stdout.write(asyncio.run(measure(url, Path(folder), in_flight, calls, program)) + "\n")
+            sys.stdout.write(event_loop.run(measure(url, Path(folder), in_flight, calls, program)) + "\n")
             sys.stdout.flush()
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from memsys.llm.cache_rows import key_of_row
-from memsys.llm.wire import WireRequest
+from memsys.llm.wire import WireRequest, model_text
 from tests.support.stub_process import ROOT, attached, stub_server
 
 
@@ -86,7 +86,7 @@ class Watch:
 
 def _key(path: str, body: dict[str, Any], model: dict[str, Any]) -> str:
     fields = {name: value for name, value in body.items() if name != "model"}
-    return WireRequest(path.removeprefix("/v1"), fields).digest(model)
+    return WireRequest(path.removeprefix("/v1"), fields).digest(model_text(model))
 
 
 def lines(path: Path) -> int:
@@ -115,10 +115,8 @@ def _sent(log: Path) -> int:
 def write_questions(folder: Path, count: int) -> Path:
     """Write a data set of one conversation with so many questions."""
     folder.mkdir()
-    turns = [
-        {"conversation": "c1", "session": "1", "id": str(n), "speaker": "Ann", "date": "2024-05-03", "text": f"Cat {n}."}
-        for n in range(3)
-    ]
+    place = {"conversation": "c1", "session": "1", "speaker": "Ann", "date": "2024-05-03"}
+    turns = [{**place, "id": str(n), "text": f"Cat {n}."} for n in range(3)]
     questions = [
         {"conversation": "c1", "id": f"q{n}", "question": f"What is cat {n} called?", "answers": ["x"], "evidence": []}
         for n in range(count)

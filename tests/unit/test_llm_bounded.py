@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from memsys.assets.paths import ROOT
 from memsys.errors import MemsysError
 from memsys.llm import repairing
-from memsys.llm.bounded import INLINE_CHARS, Bounds, parse_within, salvaged
+from memsys.llm.bounded import INLINE_CHARS, Bounds, parse_apart, parse_at_once, salvaged
 from memsys.llm.repairing import RepairProcess
 from memsys.llm.structured import Parsed, parse_object
 from memsys.llm.values import finite
@@ -42,7 +42,7 @@ async def beside(text: str, bounds: Bounds = BOUNDS) -> tuple[Parsed, int]:
 
     counting = asyncio.create_task(count())
     await asyncio.sleep(0)
-    parsed = await parse_within(bounds, text, NOTE, repair=True)
+    parsed = parse_at_once(bounds, text, NOTE, repair=True) or await parse_apart(bounds, text, NOTE)
     counting.cancel()
     return parsed, rounds
 
@@ -132,10 +132,10 @@ def test_a_process_that_cannot_be_started_makes_no_reply_malformed(monkeypatch: 
 
 SCRIPT = """
 import asyncio
-from memsys.llm.bounded import Bounds, parse_within
+from memsys.llm.bounded import Bounds, parse_apart
 print("begins", __name__)
 cut = '{"a": "' + "x" * 2000
-print(asyncio.run(parse_within(Bounds(9000, 5.0), cut, {"type": "object"}, repair=True)).repaired)
+print(asyncio.run(parse_apart(Bounds(9000, 5.0), cut, {"type": "object"})).repaired)
 """
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsys.llm.reading import fenced_block
-from memsys.llm.structured import parse_object
+from memsys.llm.structured import _validator, parse_object
 from memsys.llm.thoughts import strip_thinking
 
 SCHEMA = {
@@ -115,3 +115,11 @@ def test_a_code_block_that_is_not_closed_is_no_cubic_search() -> None:
     begun = time.process_time()
     assert fenced_block("```json" + "\n" * 40_000 + '{"facts": ["cut') is None
     assert time.process_time() - begun < 1
+
+
+def test_both_validators_agree() -> None:
+    """The fast one says whether, the other one says why."""
+    for value in ({"choice": "a"}, {"choice": 1}, {}, {"choice": "a", "more": 1}, {"choice": True}, {"choice": None}):
+        checks = _validator(SCHEMA)
+        assert checks.accepts(value) == (not list(checks.explains(value)))
+    assert _validator(SCHEMA) is _validator(SCHEMA)

@@ -346,7 +346,7 @@ def test_the_cache_tells_requests_apart_by_order_and_system_message_and_not_by_r
                 {**usual, "reading": {"repair": False, "check": "used"}, "malformed_retries": 0}]  # fmt: skip
     roles = [note_role("analyse", each) for each in settings]
     config = backbone_config(structured="json_schema")
-    digests = [make_request(config, "vllm", role, "prompt", 1).digest({"model": "m"}) for role in roles]
+    digests = [make_request(config, "vllm", role, "prompt", 1).digest("m") for role in roles]
     assert len(set(digests)) == 3 and digests[0] == digests[3]
 
 
