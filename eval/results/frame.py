@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from eval.commands.terminal import stage
 from eval.config.prompt_choice import wants_authors
 from eval.results.stored_run import StoredRun, in_latency_mode
-from eval.results.tables.older_rows import with_shown
 from eval.runs import load
 from eval.runs.exports import SCORES_FILE, is_exported_run, read_export
 from eval.runs.files import rows_done
@@ -59,9 +58,7 @@ def read_run(path: Path) -> StoredRun | Skipped:
     except ScoringError as error:
         return Skipped(path, str(error))
     meta = load.load_json(path / load.SCORES_META, RunDirectoryError)
-    summary = load.load_summary(path)
-    known = with_shown(_with_latency(path, record, rows), summary, record["config"].get("memory") or {})
-    return StoredRun(record, meta, summary, tuple(known), path=path)
+    return StoredRun(record, meta, load.load_summary(path), tuple(_with_latency(path, record, rows)), path=path)
 
 
 def _exported(path: Path) -> StoredRun | Skipped:
@@ -70,8 +67,7 @@ def _exported(path: Path) -> StoredRun | Skipped:
     counted = (run.summary.get("counts") or {}).get("rows", len(run.rows))
     if not run.rows or len(run.rows) != counted:
         return Skipped(path, f"{SCORES_FILE} has {len(run.rows)} of its {counted} rows; restore it")
-    known = with_shown(run.rows, run.summary, run.record["config"].get("memory") or {})
-    return StoredRun(run.record, run.meta, run.summary, tuple(known), path=path)
+    return StoredRun(run.record, run.meta, run.summary, tuple(run.rows), path=path)
 
 
 def _with_latency(path: Path, record: Mapping[str, Any], rows: Sequence[ScoreRow]) -> list[ScoreRow]:

@@ -24,7 +24,6 @@ from eval.results.figures.funnel import funnel_sheets
 from eval.results.figures.own import groups as plot_groups
 from eval.results.frame import read_run
 from eval.results.stored_run import StoredRun
-from eval.results.tables.older_rows import with_shown
 from eval.runs.load import load_scores
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord, ScoreRow
 from eval.runs.snapshot import save_snapshot
@@ -36,7 +35,7 @@ from eval.scoring.stored_turns import stored_share
 from eval.scoring.summary import summarise
 from memsys.errors import ConfigError, ScoringError
 from memsys.vocabulary import OVERRULED, Hit, Retrieval
-from tests.support.fake_run import FakeRun, rewrite
+from tests.support.fake_run import FakeRun
 
 pytestmark = pytest.mark.usefixtures("unsigned")
 
@@ -272,6 +271,7 @@ def test_no_stage_holds_more_than_the_one_before(
     for number, (gold, hits) in enumerate(questions):
         metrics = evidence_scores(rank_by_lineage(hits, gold)) | pool_scores(rank_by_lineage(hits, gold, len(hits)))
         share = stored_share(gold, kept, [turn for hit in hits for turn in hit])
+        metrics["shown_recall"] = metrics["pool_recall"]  # a context that shows all that was retrieved
         scores = {**metrics, "stored_recall": share, "f1_set": 0.5, "hits": float(len(hits)), "context_chars": 9.0}
         rows.append(ScoreRow(str(number), "c", 4, scores))
     record = {"run_id": "x", "config": {"memory": {"name": "rag"}, "dataset": {"name": "locomo"}}, "mode": "answers"}
@@ -305,16 +305,6 @@ def _changed(path: Path, **fields: Any) -> None:
     (path / "scores.jsonl").unlink()
     score_run(path)
     summarise(path)
-
-
-def _as_before(run: StoredRun, **trace: float) -> StoredRun:
-    """The run as scored by a version that did not know what a context shows, with these numbers in its traces."""
-    rows = tuple(
-        replace(row, metrics={name: value for name, value in row.metrics.items() if name != "shown_recall"})
-        for row in run.rows
-    )
-    numbers = {name: {"mean": value / 2, "max": value} for name, value in trace.items()}
-    return replace(run, rows=rows, summary={**run.summary, "trace": {"numbers": numbers, "values": {}}})
 
 
 def test_what_had_no_room_in_the_context_is_not_in_it(tmp_path: Path) -> None:
@@ -353,48 +343,6 @@ def test_of_memories_some_of_which_are_in_the_prompt_these_count(tmp_path: Path)
     assert (metrics["q0"]["shown_recall"], metrics["q4"]["shown_recall"], metrics["q4"]["pool_recall"]) == (1, 0, 0.5)
 
 
-def test_stored_rows_whose_memories_are_longer_than_their_context_have_no_share(tmp_path: Path) -> None:
-    run = stored(made(tmp_path))
-    short = tuple(replace(row, metrics={**row.metrics, "context_chars": 1.0}) for row in run.rows)
-    written = _completed(replace(run, rows=short))
-    assert evidence_funnels(replace(run, rows=short))[0].shown is not None
-    assert evidence_funnels(written)[0].shown is None
-    assert all(row.metrics["shown_chars"] is None for row in written.rows if row.metrics["hit_chars"])
-    [group] = quality_groups([written])
-    assert group.systems[0].sizes is not None and group.systems[0].sizes.context_turns is None
-
-
-def test_an_older_run_gets_the_size_of_what_its_contexts_show_where_that_follows(tmp_path: Path) -> None:
-    """Scored before: with nothing left out the size of all hits; with a limit, or hits without text, it is unknown."""
-    run = stored(made(tmp_path))
-    assert with_shown(run.rows, run.summary, {}) == list(run.rows)
-    old = replace(run, rows=tuple(replace(row, metrics=_without_shown_chars(row.metrics)) for row in run.rows))
-    sizes = [row.metrics["shown_chars"] for row in run.rows]
-    assert [row.metrics["shown_chars"] for row in _completed(old).rows] == sizes and any(sizes)
-    limited = replace(old, summary={**old.summary, "trace": {"numbers": {"dropped": {"mean": 1, "max": 2}}}})
-    facts = _completed(replace(limited, rows=(replace(old.rows[0], metrics={"newest_in_context": 1.0, "hits": 3.0}),)))
-    assert facts.rows[0].metrics == {"newest_in_context": None, "hits": 3.0}
-    assert all("shown_chars" not in row.metrics for row in _completed(limited).rows)
-    whole = replace(old, rows=(replace(old.rows[0], metrics={"hit_chars": 0.0, "hits": 1.0}),))
-    assert _completed(whole).rows[0].metrics["shown_chars"] is None
-
-
-def _completed(run: StoredRun) -> StoredRun:
-    return replace(run, rows=tuple(with_shown(run.rows, run.summary, run.record["config"].get("memory") or {})))
-
-
-def test_every_reader_of_an_older_run_gets_it(tmp_path: Path) -> None:
-    """``memsys explain`` read the rows without it, and showed another run than the table."""
-    path = made(tmp_path)
-    sizes = [row.metrics["shown_chars"] for row in stored(path).rows]
-    rewrite(path, "scores.jsonl", lambda _, row: row["metrics"].pop("shown_chars"))
-    assert [row.metrics["shown_chars"] for row in stored(path).rows] == sizes
-
-
-def _without_shown_chars(metrics: Mapping[str, float | None]) -> dict[str, float | None]:
-    return {name: value for name, value in metrics.items() if name != "shown_chars"}
-
-
 def test_the_size_of_the_context_s_memories_leaves_out_those_that_had_no_room(tmp_path: Path) -> None:
     path = made(tmp_path)
     texts = {row["question_id"]: [hit["text"] for hit in row["hits"]] for row in rows_of(path)}
@@ -413,32 +361,25 @@ def test_old_rows_whose_trace_counts_what_was_left_out_have_no_share(tmp_path: P
     assert evidence_funnels(stored(path))[0].shown is None
 
 
-@pytest.mark.parametrize("name", ["dropped", "dropped_lines", "left_out", "pages_cut"])
-def test_the_share_in_context_of_an_old_run_with_a_limit_is_a_dash(name: str, tmp_path: Path) -> None:
+def test_rows_that_do_not_say_what_a_context_shows_have_a_dash(tmp_path: Path) -> None:
+    """An export of an earlier version; of an empty context it is known all the same."""
     run = stored(made(tmp_path))
-    for whole in (_as_before(run), _as_before(run, **{name: 0})):
-        assert evidence_funnels(whole) == evidence_funnels(run)
-    cut = _as_before(run, **{name: 3})
-    for one, before in zip(evidence_funnels(cut), evidence_funnels(run), strict=True):
+    metrics = [{name: value for name, value in row.metrics.items() if name != "shown_recall"} for row in run.rows]
+    earlier = replace(run, rows=tuple(replace(row, metrics=own) for row, own in zip(run.rows, metrics, strict=True)))
+    for one, before in zip(evidence_funnels(earlier), evidence_funnels(run), strict=True):
         assert one == replace(before, shown=None, reached={})
-    [group] = quality_groups([cut])
+    [group] = quality_groups([earlier])
     assert group.systems[0].sizes is not None and group.systems[0].sizes.context_turns is None
-    assert any("a limit kept memories out of contexts" in text for text in group.systems[0].remarks)
+    assert any("not known which memories made the context" in text for text in group.systems[0].remarks)
     line = next(line for line in quality_page([group]).files["memory_quality.md"].splitlines() if "| all |" in line)
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     # R@10, in context, F1 (1, 2/3, 0, 1 and 0), F1 by stage (q0 to q2 are stored, q0 is retrieved), and F1 by reach.
     assert cells[-10:-4] == ["40.0", "–", "53.3", "55.6 (3)", "100.0 (1)", "100.0 (1)"]
     assert cells[-4:] == ["–", "–", "–", "–"]
-    empty = replace(cut, rows=tuple(replace(row, metrics={**row.metrics, "context_chars": 0.0}) for row in cut.rows))
+    empty = replace(
+        earlier, rows=tuple(replace(row, metrics={**row.metrics, "context_chars": 0.0}) for row in earlier.rows)
+    )
     assert evidence_funnels(empty)[0].shown == 0.0
-
-
-def test_a_system_that_counts_what_it_leaves_out_is_asked_for_the_count(tmp_path: Path) -> None:
-    """Without the count in its summary, nothing says that its context showed all that was found."""
-    run = _as_before(stored(made(tmp_path)))
-    memory = {"_target_": "memsys.sage.config.SageConfig", "name": "sage"}
-    record = {**run.record, "config": {**run.record["config"], "memory": memory}}
-    assert evidence_funnels(replace(run, record=record))[0].shown is None
 
 
 @pytest.mark.parametrize("shown", [[0, 0], [1, 0], [7], [-1]])

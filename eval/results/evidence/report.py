@@ -34,8 +34,8 @@ DEFINITIONS = (
     "stored: share of the gold turns that some entry came from; R@5, R@10: that one of the first 5 or 10 retrieved "
     "memories came from; in context: that one of the retrieved memories whose text is in the answer prompt came from. "
     "What was retrieved and had no room there does not count, nor what is shown without having been retrieved: notes "
-    "by a link (A-Mem, CLAG), pages of a queue (MemoryOS); of a text that was written from the memories (GAM), and of "
-    "older runs whose limit left something out, the share is not known",
+    "by a link (A-Mem, CLAG), pages of a queue (MemoryOS); of a text that was written from the memories (GAM) the "
+    "share is not known",
     "F1: token F1 of the run's protocol, percent, plain mean over the questions; behind it F1 of the questions of "
     "which all gold turns are stored, are in the first 5 or 10 retrieved memories, or are in the context, with the "
     "number of such questions in brackets (a question counts at every stage that it reached), then of those that have "

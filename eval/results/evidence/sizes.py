@@ -6,7 +6,7 @@ from math import fsum
 from typing import Any
 
 from eval.metrics.evidence import SHOWN_RECALL
-from eval.results.evidence.stages import has_gold, names_turns, shown_share_of, shows_all_hits, stored_share_of
+from eval.results.evidence.stages import has_gold, names_turns, shown_share_of, stored_share_of
 from eval.results.stored_run import StoredRun
 from eval.runs.records import ScoreRow
 from eval.scoring.shown import SHOWN_CHARS
@@ -75,8 +75,8 @@ def stored_sizes(run: StoredRun, rate: float | None) -> StoredSizes | None:
 
 
 def _context_turns(run: StoredRun, found: Mapping[str, Any]) -> float | None:
-    """Return the distinct turns in a context; older versions counted those of all hits."""
-    counted = any(SHOWN_RECALL in row.metrics for row in run.rows) or shows_all_hits(run)
+    """Return the distinct turns in a context."""
+    counted = any(SHOWN_RECALL in row.metrics for row in run.rows)
     known = counted and not _written_anew(run) and (found["hits_naming_turns"] or not found["hits"])
     return found["context_turns"] if known else None
 
@@ -133,14 +133,9 @@ def _evidence_remarks(run: StoredRun) -> Iterator[str]:
     else:
         if any(row.metrics.get("recall@10") is None for row in gold):
             yield "it ranks no memories"
-        all_hits = shows_all_hits(run)
-        if any(shown_share_of(row, all_hits=all_hits) is None for row in gold):
-            # Rows with a share of all hits: only what the context left out of them is missing.
-            cut = not all_hits and all(shown_share_of(row) is not None for row in gold)
+        if any(shown_share_of(row) is None for row in gold):
             yield (
-                "a limit kept memories out of contexts, and its scores do not say which: run the system again"
-                if cut
-                else "its contexts are written from the memories it retrieved: which turns are still in them is unknown"
+                "its contexts are written from the memories it retrieved: which turns are still in them is unknown"
                 if _written_anew(run)
                 else "it is not known which memories made the context"
             )

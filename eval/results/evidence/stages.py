@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import Literal, get_args
 
-from eval.metrics.evidence import DEPTH, SHOWN_RECALL, STORED_RECALL
+from eval.metrics.evidence import SHOWN_RECALL, STORED_RECALL
 from eval.metrics.registry import scale_of
 from eval.results.compare.rows import f1_metric
 from eval.results.stored_run import StoredRun, category_names
-from eval.results.tables import older_rows
 from eval.runs.records import ScoreRow
 from eval.scoring.estimates import mean_value
 from eval.scoring.protocols import Protocol, recorded_protocol
@@ -68,27 +67,13 @@ def stored_share_of(row: ScoreRow) -> float | None:
     return row.metrics.get(STORED_RECALL)
 
 
-def shows_all_hits(run: StoredRun) -> bool:
-    """See :func:`eval.results.tables.older_rows.shows_all_hits`."""
-    return older_rows.shows_all_hits(run.summary, run.record["config"].get("memory") or {})
-
-
-def shown_share_of(row: ScoreRow, *, all_hits: bool = True) -> float | None:
+def shown_share_of(row: ScoreRow) -> float | None:
     """Return the share of a question's gold turns in the context; ``None`` where that is not known.
-
-    Args:
-        row: of the question.
-        all_hits: see :func:`shows_all_hits`; of no account where the row was scored with what its context shows.
-            Where nothing was retrieved beyond rank 10, all hits are the first ten.
 
     Returns:
         0 for an empty context, which holds no turn.
     """
-    found, hits = row.metrics.get(SHOWN_RECALL), row.metrics.get("hits")
-    if SHOWN_RECALL not in row.metrics and all_hits:
-        found = row.metrics.get("pool_recall")
-        if found is None and hits is not None and hits <= DEPTH:
-            found = row.metrics.get("recall@10")
+    found = row.metrics.get(SHOWN_RECALL)
     empty = row.metrics.get("context_chars") == 0 and stored_share_of(row) is not None
     return 0.0 if found is None and empty else found
 
@@ -98,9 +83,9 @@ def has_gold(row: ScoreRow) -> bool:
     return any(row.metrics.get(name) is not None for name in (STORED_RECALL, "pool_recall", "recall@10"))
 
 
-def reach_of(row: ScoreRow, *, all_hits: bool = True) -> Reach | None:
-    """Return the stage that evidence reached; ``None`` where the context is unknown. See :func:`shown_share_of`."""
-    shown, stored = shown_share_of(row, all_hits=all_hits), stored_share_of(row)
+def reach_of(row: ScoreRow) -> Reach | None:
+    """Return the stage that evidence reached; ``None`` where the context is unknown."""
+    shown, stored = shown_share_of(row), stored_share_of(row)
     if shown is None:
         return None
     if shown > 0:
@@ -121,11 +106,10 @@ def evidence_funnels(run: StoredRun) -> list[EvidenceFunnel]:
     counted = [row for row in gold if protocol.counts(row.kind)]
     if not counted:
         return []
-    all_hits = shows_all_hits(run)
-    found = [_funnel("all", counted, protocol, all_hits=all_hits)]
+    found = [_funnel("all", counted, protocol)]
     for category, name in category_names(run).items():
         if own := [row for row in gold if row.category == category]:
-            found.append(_funnel(name, own, protocol, all_hits=all_hits))
+            found.append(_funnel(name, own, protocol))
     return found
 
 
@@ -139,10 +123,10 @@ def run_protocol(run: StoredRun) -> Protocol:
     return replace(weighted_protocol(run), weighting="question_mean")
 
 
-def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol, *, all_hits: bool) -> EvidenceFunnel:
+def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol) -> EvidenceFunnel:
     reached: dict[Reach, list[ScoreRow]] = {reach: [] for reach in REACHES}
     for row in rows:
-        if (reach := reach_of(row, all_hits=all_hits)) is not None:
+        if (reach := reach_of(row)) is not None:
             reached[reach].append(row)
     known = sum(map(len, reached.values())) == len(rows)
     metric = f1_metric(protocol)
@@ -157,7 +141,7 @@ def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol, *, all_hit
         _percent(shares["stored"]),
         _percent(shares["at_5"]),
         _percent(shares["at_10"]),
-        _percent([shown_share_of(row, all_hits=all_hits) for row in rows]),
+        _percent([shown_share_of(row) for row in rows]),
         mean_score(rows, metric, protocol).score,
         {reach: mean_score(own, metric, protocol) for reach, own in reached.items() if own} if known else {},
         {
