@@ -12,7 +12,6 @@ from eval.rendering.table import Table, columns
 from eval.rendering.terminal import show
 from eval.results.frame import read_runs
 from eval.results.own_tables import own_pages
-from eval.results.papers.departures import departures_page, load_departures
 from eval.results.papers.faults import check_all, faults_page
 from eval.results.papers.printed import load_printed
 from eval.results.stored_run import StoredRun
@@ -33,7 +32,6 @@ OUT = RESULTS / "tables"
 #: Tables under another view of disputed labels lie in a folder of its name.
 OTHER_VIEWS = RESULTS / "label_views"
 FAULTS = "averages_that_do_not_follow.md"
-DEPARTURES = "departures.md"
 _OVERVIEW_LEGEND = (
     "numbers the paper prints; of them measured on the same terms; of these reproduced; "
     "measured on a part or on other terms; not measured; measured numbers that the paper does not print"
@@ -114,7 +112,6 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
             built.append(build_tables(paper, runs, numbers))
     files = {
         FAULTS: faults_page(check_all()),
-        DEPARTURES: departures_page(load_departures()),
         COSTS: cost_page(load_costs(), runs),
     }
     for tables, unused in built:

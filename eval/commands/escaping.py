@@ -19,6 +19,8 @@ _UNSEEN = re.compile(
 _LINE_BREAK = re.compile(r"[ \t]*[\n\r\t\x0b\x0c\x85\u2028\u2029]+[ \t]*")
 #: What begins a formula, or splits a cell, in a spreadsheet; blanks and quotation marks before it do not help.
 _FORMULA = re.compile(r"\s*['\"]*\s*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+#: Most cells: a word or a number, and nothing that needs a closer look.
+_PLAIN = re.compile(r"(?:[A-Za-z0-9_.][A-Za-z0-9_.:,/ ]*)?")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?%?")
 #: Begins of tags, comments and character references; code; ends of link texts.
 _MARKDOWN = re.compile(r"<(?=[A-Za-z/!?])|&(?=#?\w+;)|`|\](?=[(\[:])")
@@ -102,7 +104,7 @@ def latex(text: str) -> str:
 
 def csv_cell(value: object) -> object:
     """Escape a CSV cell: text that a spreadsheet would read as a formula gets an apostrophe, numbers stay."""
-    if not isinstance(value, str) or _NUMBER.fullmatch(value):
+    if not isinstance(value, str) or _PLAIN.fullmatch(value) or _NUMBER.fullmatch(value):
         return value
     safe = terminal(value.replace("\r\n", "\n"))
     return f"'{safe}" if _FORMULA.match(value) else safe

@@ -21,6 +21,7 @@ from eval.runs.folders import find_run_folders, named_places, runs_first, stored
 from eval.runs.manifest import check_folder
 from eval.runs.records import ScoreRow
 from eval.runs.run_json import standing
+from eval.scoring.columns import columns_of
 from eval.scoring.latency import measured_latencies
 from eval.scoring.score_run import lexical_scores
 from eval.scoring.verdicts.store import with_judgements
@@ -67,7 +68,7 @@ def _exported(path: Path) -> StoredRun | Skipped:
     counted = (run.summary.get("counts") or {}).get("rows", len(run.rows))
     if not run.rows or len(run.rows) != counted:
         return Skipped(path, f"{SCORES_FILE} has {len(run.rows)} of its {counted} rows; restore it")
-    return StoredRun(run.record, run.meta, run.summary, tuple(run.rows), path=path)
+    return StoredRun(run.record, run.meta, run.summary, columns_of(run.rows, run.columns), path=path)
 
 
 def _with_latency(path: Path, record: Mapping[str, Any], rows: Sequence[ScoreRow]) -> list[ScoreRow]:

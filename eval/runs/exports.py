@@ -9,13 +9,16 @@ exported run is addressed as ``<folder>/<name>``, as if it were a folder of its 
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
 from itertools import compress, groupby
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eval.runs.files import write_atomic, write_json
 from eval.runs.manifest import MANIFEST
@@ -26,6 +29,8 @@ RUNS_FILE, SCORES_FILE = "runs.jsonl", "scores.parquet"
 #: Columns that are no metric.
 _ABOUT = ("run", "question_id", "conversation_id", "category", "kind")
 _NAN = float("nan")
+#: The rows of a run, and its columns by metric.
+_Scores = tuple[list[ScoreRow], Mapping[str, NDArray[np.float64]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +42,14 @@ class ExportedRun:
         meta: ``scores_meta.json``.
         summary: ``summary.json``; empty where the run has none.
         rows: scores of its questions.
+        columns: scores of each metric, shape (rows,); NaN for none. A run to be written needs none.
     """
 
     record: Mapping[str, Any]
     meta: Mapping[str, Any]
     summary: Mapping[str, Any]
     rows: Sequence[ScoreRow]
+    columns: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, compare=False, repr=False)
 
 
 def is_export(folder: Path) -> bool:
@@ -81,8 +88,8 @@ def read_export(path: Path) -> ExportedRun:
         RunDirectoryError: a file is damaged.
     """
     entry = _records(path.parent)[path.name]
-    rows = _scores(path.parent).get(path.name, [])
-    return ExportedRun(entry["record"], entry["meta"], entry["summary"], rows)
+    rows, columns = _scores(path.parent).get(path.name, ([], {}))
+    return ExportedRun(entry["record"], entry["meta"], entry["summary"], rows, columns)
 
 
 def write_export(path: Path, run: ExportedRun) -> None:
@@ -148,8 +155,8 @@ def _records(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     return _read_records(folder, _state(folder, RUNS_FILE))
 
 
-def _scores(folder: Path) -> Mapping[str, Sequence[ScoreRow]]:
-    """Return the rows of ``scores.parquet`` by run."""
+def _scores(folder: Path) -> Mapping[str, _Scores]:
+    """Return the rows and columns of ``scores.parquet`` by run."""
     found = _read_scores(folder, _state(folder, SCORES_FILE))
     if strange := sorted(found.keys() - _records(folder).keys()):
         raise _damaged(folder / SCORES_FILE, f"it has rows of {strange[0]}, which {RUNS_FILE} does not name")
@@ -200,7 +207,7 @@ def _read_records(folder: Path, _written: tuple[int, ...]) -> Mapping[str, Mappi
 
 
 @lru_cache(maxsize=64)
-def _read_scores(folder: Path, _written: tuple[int, ...]) -> Mapping[str, Sequence[ScoreRow]]:
+def _read_scores(folder: Path, _written: tuple[int, ...]) -> Mapping[str, _Scores]:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -210,7 +217,7 @@ def _read_scores(folder: Path, _written: tuple[int, ...]) -> Mapping[str, Sequen
         columns = [table.column(name) for name in (*_ABOUT, *names)]
     except (pa.ArrowException, OSError, KeyError) as error:
         raise _damaged(folder / SCORES_FILE, error) from error
-    found: dict[str, list[ScoreRow]] = {}
+    found: dict[str, _Scores] = {}
     place = 0
     for run, rows in groupby(columns[0].to_pylist()):
         count = sum(1 for _ in rows)
@@ -219,28 +226,33 @@ def _read_scores(folder: Path, _written: tuple[int, ...]) -> Mapping[str, Sequen
     return found
 
 
-def _rows(names: Sequence[str], columns: Sequence[Any]) -> list[ScoreRow]:
-    """Return the rows of one run.
+def _rows(names: Sequence[str], columns: Sequence[Any]) -> _Scores:
+    """Return the rows of one run, and the column of each metric that it has.
 
     Args:
         names: of the metrics.
         columns: question, conversation, category, kind, and a column for each metric.
     """
     about, scores = columns[: len(_ABOUT) - 1], columns[len(_ABOUT) - 1 :]
-    held = {name: column for name, column in zip(names, scores, strict=True) if column.null_count < len(column)}
+    stored = {name: column for name, column in zip(names, scores, strict=True) if column.null_count < len(column)}
+    held = {name: column.to_numpy() for name, column in stored.items()}
     values = zip(*map(_values, held.values()), strict=True)
     metrics = [dict(zip(held, row, strict=True)) for row in values] or [{} for _ in about[0]]
-    for name, column in held.items():
+    for name, column in stored.items():
         if column.null_count:
             for row in compress(metrics, column.is_null().to_pylist()):
                 del row[name]
     texts = zip(*(column.to_pylist() for column in about), strict=True)
-    return [
+    rows = [
         ScoreRow(question, conversation, category, row, kind)
         for (question, conversation, category, kind), row in zip(texts, metrics, strict=True)
     ]
+    return rows, held
 
 
-def _values(column: Any) -> list[float | None]:
+def _values(column: NDArray[np.float64]) -> list[float | None]:
     """Return the scores of a metric, ``None`` where there is none."""
-    return [None if value != value else value for value in column.to_numpy().tolist()]
+    values: list[float | None] = column.tolist()
+    for place in np.flatnonzero(np.isnan(column)).tolist():
+        values[place] = None
+    return values

@@ -1,7 +1,9 @@
 """The scores of a run's questions by column: each column is made once, however many means are taken of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import compress
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,11 +64,24 @@ class ScoreColumns(tuple[ScoreRow, ...]):
         """Return whether some question has a value in a column."""
         return not bool(np.isnan(self.column(name)).all())
 
+    def only(self, chosen: Flags) -> "ScoreColumns":
+        """Return some of the rows; the columns made so far are not made again."""
+        return columns_of(compress(self, chosen.tolist()), {name: made[chosen] for name, made in self._made.items()})
+
     @cached_property
     def _made(self) -> dict[str, Floats]:
         return {}
 
 
-def columns_of(rows: Iterable[ScoreRow]) -> ScoreColumns:
-    """Return rows with their columns; rows that have them already are returned as they are."""
-    return rows if isinstance(rows, ScoreColumns) else ScoreColumns(rows)
+def columns_of(rows: Iterable[ScoreRow], made: Mapping[str, Floats] = MappingProxyType({})) -> ScoreColumns:
+    """Return rows with their columns; rows that have them already are returned as they are.
+
+    Args:
+        rows: of a run.
+        made: columns that are there already, shape (rows,) each; NaN for none.
+    """
+    found = rows if isinstance(rows, ScoreColumns) else ScoreColumns(rows)
+    for values in made.values():
+        values.setflags(write=False)
+    found._made.update(made)
+    return found

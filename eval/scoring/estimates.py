@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import fsum
 
 import numpy as np
 
 from eval.metrics.registry import METRICS
 from eval.runs.records import ScoreRow
-from eval.scoring.aggregate import Mean, combine, mean_of
+from eval.scoring.aggregate import Mean, combine
 from eval.scoring.clusters import StandardError, cluster_interval, standard_error
 from eval.scoring.columns import Flags, ScoreColumns, columns_of
 from eval.scoring.config import is_verdict
@@ -84,17 +85,19 @@ def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, aver
     columns = columns_of(rows)
     values, entering = columns.scores(metric, averaging), _entering(columns, metric, category, averaging)
     if is_plain(metric):
-        return _mean(values[entering]).value
+        return plain_mean(values[entering]).value
     entering = entering & columns.counted(averaging)
     if category is not None:
-        return _mean(values[entering]).value
+        return plain_mean(values[entering]).value
     groups = [values[entering & (columns.categories == one)] for one in np.unique(columns.categories[entering])]
-    return combine(list(map(_mean, groups)), averaging.weighting).value
+    return combine(list(map(plain_mean, groups)), averaging.weighting).value
 
 
-def _mean(values: Floats) -> Mean:
+def plain_mean(values: Floats) -> Mean:
     """Return the mean of scores; those that are NaN are unscored."""
-    return mean_of(None if value != value else value for value in values.tolist())
+    unscored = np.isnan(values)
+    scored: list[float] = values[~unscored].tolist()
+    return Mean(fsum(scored) / len(scored) if scored else None, len(scored), int(unscored.sum()))
 
 
 def scores_and_mean(

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from eval.results.evidence.report import (
     quality_groups,
     quality_page,
 )
-from eval.results.evidence.stages import EvidenceFunnel, MeanScore, evidence_funnels, reach_of
+from eval.results.evidence.stages import EvidenceFunnel, MeanScore, evidence_funnels, reaches
 from eval.results.figures.draw import draw_sheet
 from eval.results.figures.funnel import funnel_sheets
 from eval.results.figures.own import groups as plot_groups
@@ -28,6 +29,7 @@ from eval.runs.load import load_scores
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord, ScoreRow
 from eval.runs.snapshot import save_snapshot
 from eval.runs.snapshots import snapshot_name
+from eval.scoring.columns import columns_of
 from eval.scoring.entry_places import EntryPlace, entry_places, reach
 from eval.scoring.score_run import score_run
 from eval.scoring.storage import EntryCounts, read_entries, storage
@@ -280,7 +282,8 @@ def test_no_stage_holds_more_than_the_one_before(
         assert all(share is not None and 0 <= share <= 100 + 1e-9 for share in shares)
         assert all(low <= high + 1e-9 for low, high in pairwise(shares))  # type: ignore[operator]
         assert sum(found.questions for found in one.reached.values()) == one.questions
-    assert all((reach_of(row) is None) == (not questions[int(row.question_id)][0]) for row in rows)
+    reached = np.logical_or.reduce(list(reaches(columns_of(rows)).values()))
+    assert reached.tolist() == [bool(gold) for gold, _ in questions]
 
 
 def test_one_panel_for_each_system_with_its_values(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Any
 
+import numpy as np
+
 from eval.metrics.evidence import SHOWN_RECALL
-from eval.results.evidence.stages import has_gold, names_turns, shown_share_of, stored_share_of
+from eval.results.evidence.stages import names_turns, shown_shares, stored_shares, with_gold
 from eval.results.stored_run import StoredRun
 from eval.runs.records import ScoreRow
 from eval.scoring.shown import SHOWN_CHARS
@@ -108,7 +110,7 @@ def remarks(run: StoredRun) -> list[str]:
 
 
 def _storage_remarks(run: StoredRun) -> Iterator[str]:
-    gold = [row for row in run.rows if has_gold(row)]
+    gold = with_gold(run.columns)
     found = run.summary.get("storage")
     if "storage" not in run.summary:
         yield "scored before storage was counted: run memsys score on the run, and export it again"
@@ -120,20 +122,20 @@ def _storage_remarks(run: StoredRun) -> Iterator[str]:
             return
         if any("duplicates" not in kind for kind in found["kinds"].values()):
             yield "scored by a version that took two relations of one source for the same"
-        if gold and any(stored_share_of(row) is None for row in gold):
+        if np.isnan(stored_shares(gold)).any():
             yield "the snapshots do not name the turns that entries came from, or some are missing"
 
 
 def _evidence_remarks(run: StoredRun) -> Iterator[str]:
-    gold = [row for row in run.rows if has_gold(row)]
+    gold = with_gold(run.columns)
     if not names_turns(run):
         yield "its memories do not name the turns they came from"
     elif not gold:
         yield "its scores show no question with gold evidence"
     else:
-        if any(row.metrics.get("recall@10") is None for row in gold):
+        if np.isnan(gold.column("recall@10")).any():
             yield "it ranks no memories"
-        if any(shown_share_of(row) is None for row in gold):
+        if np.isnan(shown_shares(gold)).any():
             yield (
                 "its contexts are written from the memories it retrieved: which turns are still in them is unknown"
                 if _written_anew(run)

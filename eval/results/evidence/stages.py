@@ -9,12 +9,16 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import Literal, get_args
 
+import numpy as np
+
 from eval.metrics.evidence import SHOWN_RECALL, STORED_RECALL
 from eval.metrics.registry import scale_of
 from eval.results.compare.rows import f1_metric
 from eval.results.stored_run import StoredRun, category_names
 from eval.runs.records import ScoreRow
+from eval.scoring.columns import Flags, ScoreColumns
 from eval.scoring.estimates import mean_value
+from eval.scoring.inference import Floats
 from eval.scoring.protocols import Protocol, recorded_protocol
 
 #: Where a question's evidence stopped: all of it in the context, some of it, none of it though some was stored, none
@@ -62,35 +66,35 @@ class EvidenceFunnel:
     complete: Mapping[Stage, MeanScore]
 
 
-def stored_share_of(row: ScoreRow) -> float | None:
-    """Return the share of a question's gold turns that its memory stores; ``None`` where that is not known."""
-    return row.metrics.get(STORED_RECALL)
+def stored_shares(columns: ScoreColumns) -> Floats:
+    """Return the share of each question's gold turns that its memory stores; NaN where that is not known."""
+    return columns.column(STORED_RECALL)
 
 
-def shown_share_of(row: ScoreRow) -> float | None:
-    """Return the share of a question's gold turns in the context; ``None`` where that is not known.
-
-    Returns:
-        0 for an empty context, which holds no turn.
-    """
-    found = row.metrics.get(SHOWN_RECALL)
-    empty = row.metrics.get("context_chars") == 0 and stored_share_of(row) is not None
-    return 0.0 if found is None and empty else found
+def shown_shares(columns: ScoreColumns) -> Floats:
+    """Return the share of each question's gold turns in its context, 0 for an empty one; NaN where it is not known."""
+    found = columns.column(SHOWN_RECALL)
+    empty = (columns.column("context_chars") == 0) & ~np.isnan(stored_shares(columns))
+    return np.where(np.isnan(found) & empty, 0.0, found)
 
 
-def has_gold(row: ScoreRow) -> bool:
-    """Return whether a question has gold evidence, as far as its scores say."""
-    return any(row.metrics.get(name) is not None for name in (STORED_RECALL, "pool_recall", "recall@10"))
+def with_gold(columns: ScoreColumns) -> ScoreColumns:
+    """Return the questions with gold evidence, as far as their scores say."""
+    scored = [~np.isnan(columns.column(name)) for name in (STORED_RECALL, "pool_recall", "recall@10")]
+    return columns.only(np.logical_or.reduce(scored))
 
 
-def reach_of(row: ScoreRow) -> Reach | None:
-    """Return the stage that evidence reached; ``None`` where the context is unknown."""
-    shown, stored = shown_share_of(row), stored_share_of(row)
-    if shown is None:
-        return None
-    if shown > 0:
-        return "whole" if shown == 1 else "part"
-    return "not in context" if stored is None else "stored" if stored > 0 else "not stored"
+def reaches(columns: ScoreColumns) -> dict[Reach, Flags]:
+    """Return the questions whose evidence reached each stage; in none are those whose context is unknown."""
+    shown, stored = shown_shares(columns), stored_shares(columns)
+    none = shown == 0
+    return {
+        "whole": shown == 1,
+        "part": (shown > 0) & (shown < 1),
+        "stored": none & (stored > 0),
+        "not stored": none & (stored == 0),
+        "not in context": none & np.isnan(stored),
+    }
 
 
 def names_turns(run: StoredRun) -> bool:
@@ -102,13 +106,13 @@ def names_turns(run: StoredRun) -> bool:
 def evidence_funnels(run: StoredRun) -> list[EvidenceFunnel]:
     """Return the funnel over all questions that the protocol counts, then by category; empty without gold."""
     protocol = run_protocol(run)
-    gold = [row for row in run.rows if has_gold(row)] if names_turns(run) else []
-    counted = [row for row in gold if protocol.counts(row.kind)]
-    if not counted:
+    gold = with_gold(run.columns)
+    counted = gold.only(gold.counted(protocol))
+    if not counted or not names_turns(run):
         return []
     found = [_funnel("all", counted, protocol)]
     for category, name in category_names(run).items():
-        if own := [row for row in gold if row.category == category]:
+        if own := gold.only(gold.categories == category):
             found.append(_funnel(name, own, protocol))
     return found
 
@@ -123,17 +127,14 @@ def run_protocol(run: StoredRun) -> Protocol:
     return replace(weighted_protocol(run), weighting="question_mean")
 
 
-def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol) -> EvidenceFunnel:
-    reached: dict[Reach, list[ScoreRow]] = {reach: [] for reach in REACHES}
-    for row in rows:
-        if (reach := reach_of(row)) is not None:
-            reached[reach].append(row)
+def _funnel(label: str, rows: ScoreColumns, protocol: Protocol) -> EvidenceFunnel:
+    reached = {reach: rows.only(flags) for reach, flags in reaches(rows).items()}
     known = sum(map(len, reached.values())) == len(rows)
     metric = f1_metric(protocol)
-    shares: dict[Stage, list[float | None]] = {
-        "stored": [stored_share_of(row) for row in rows],
-        "at_5": [row.metrics.get("recall@5") for row in rows],
-        "at_10": [row.metrics.get("recall@10") for row in rows],
+    shares: dict[Stage, Floats] = {
+        "stored": stored_shares(rows),
+        "at_5": rows.column("recall@5"),
+        "at_10": rows.column("recall@10"),
     }
     return EvidenceFunnel(
         label,
@@ -141,20 +142,19 @@ def _funnel(label: str, rows: Sequence[ScoreRow], protocol: Protocol) -> Evidenc
         _percent(shares["stored"]),
         _percent(shares["at_5"]),
         _percent(shares["at_10"]),
-        _percent([shown_share_of(row) for row in rows]),
+        _percent(shown_shares(rows)),
         mean_score(rows, metric, protocol).score,
         {reach: mean_score(own, metric, protocol) for reach, own in reached.items() if own} if known else {},
         {
-            stage: mean_score([row for row, share in zip(rows, of_each, strict=True) if share == 1], metric, protocol)
+            stage: mean_score(rows.only(of_each == 1), metric, protocol)
             for stage, of_each in shares.items()
-            if None not in of_each
+            if not np.isnan(of_each).any()
         },
     )
 
 
-def _percent(shares: Sequence[float | None]) -> float | None:
-    known = [share for share in shares if share is not None]
-    return 100 * fsum(known) / len(known) if known and len(known) == len(shares) else None
+def _percent(shares: Floats) -> float | None:
+    return None if np.isnan(shares).any() else 100 * fsum(shares.tolist()) / len(shares)
 
 
 def mean_score(rows: Sequence[ScoreRow], metric: str, protocol: Protocol) -> MeanScore:

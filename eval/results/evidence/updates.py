@@ -6,14 +6,16 @@ The figures of :mod:`eval.metrics.updates`, by lineage, for data sets that say w
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from eval.metrics.updates import IN_CONTEXT, UPDATE_METRICS
 from eval.rendering.table import DASH, Cell, Table, columns, figure, records
 from eval.results.evidence.report import QualityGroup, SystemQuality
 from eval.results.evidence.stages import MeanScore, mean_score, run_protocol
 from eval.results.stored_run import StoredRun, category_names
 from eval.results.tables.page import Section, TablePage
-from eval.runs.records import ScoreRow
-from eval.scoring.aggregate import mean_of
+from eval.scoring.columns import ScoreColumns
+from eval.scoring.estimates import plain_mean
 
 NAME = "knowledge_updates"
 
@@ -65,8 +67,9 @@ def update_groups(groups: Sequence[QualityGroup]) -> list[QualityGroup]:
     return [group for group in groups if any(map(_updated, (one.run for one in group.systems)))]
 
 
-def _updated(run: StoredRun) -> list[ScoreRow]:
-    return [row for row in run.rows if any(row.metrics.get(name) is not None for name in UPDATE_METRICS)]
+def _updated(run: StoredRun) -> ScoreColumns:
+    scored = [~np.isnan(run.columns.column(name)) for name in UPDATE_METRICS]
+    return run.columns.only(np.logical_or.reduce(scored))
 
 
 def update_lines(run: StoredRun) -> list[UpdateLine]:
@@ -74,24 +77,25 @@ def update_lines(run: StoredRun) -> list[UpdateLine]:
     rows = _updated(run)
     found = [_line("all", rows, run)] if rows else []
     for category, name in category_names(run).items():
-        own = [row for row in rows if row.category == category]
+        own = rows.only(rows.categories == category)
         found += [_line(name, own, run)] if own else []
     return found
 
 
-def _line(label: str, rows: Sequence[ScoreRow], run: StoredRun) -> UpdateLine:
-    shares = {name: mean_of(row.metrics.get(name) for row in rows).value for name in UPDATE_METRICS}
+def _line(label: str, rows: ScoreColumns, run: StoredRun) -> UpdateLine:
+    shares = {name: plain_mean(rows.column(name)).value for name in UPDATE_METRICS}
+    shown = rows.column(IN_CONTEXT)
     return UpdateLine(
         label,
         len(rows),
         {name: None if share is None else 100 * share for name, share in shares.items()},
         _answer(rows, run),
-        _answer([row for row in rows if row.metrics.get(IN_CONTEXT) == 1], run),
-        _answer([row for row in rows if row.metrics.get(IN_CONTEXT) == 0], run),
+        _answer(rows.only(shown == 1), run),
+        _answer(rows.only(shown == 0), run),
     )
 
 
-def _answer(rows: Sequence[ScoreRow], run: StoredRun) -> MeanScore:
+def _answer(rows: ScoreColumns, run: StoredRun) -> MeanScore:
     protocol = run_protocol(run)
     return mean_score(rows, protocol.primary, protocol)
 

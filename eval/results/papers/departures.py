@@ -142,8 +142,8 @@ def departures_page(systems: Sequence[SystemDepartures]) -> str:
     count = sum(len(system.departures) for system in systems)
     return page(
         "# Departures from papers and released code",
-        f"{count} departures of {len(systems)} memory systems, the most consequential first. Written by `make tables` "
-        "from each system's `departures.yaml`; a run's `run.json` names those that apply to it.",
+        f"{count} departures of {len(systems)} memory systems, the most consequential first. They are from each "
+        "system's `departures.yaml`; a run's `run.json` names those that apply to it.",
         render_markdown(_counts(systems), level=0),
         *(part for system in systems for part in _system(system)),
     )
