@@ -166,6 +166,7 @@ class _Groups:
         self._collected, self._read, self._config, self._columns, self._cache = collected, read, config, columns, cache
         self.runs, self._repeats = _systems(collected.runs)
         self._names = dataset_names(self.runs)
+        self._faults = judge_faults(self.runs)
         self._costs = self._all_costs()
         further = {number for same in self._repeats.values() for number in same[1:]}
         self.found = [group for group in find_groups(self.runs, left_out=further) if group.questions]
@@ -221,7 +222,7 @@ class _Groups:
         board = Board(self.runs, group_labels(self.runs, members), self._costs, self._names[members[0]])
         metrics = [*self._config.tested, *_judges(own)]
         inputs = [self._collected.inputs(every), list(members), board.dataset, metrics, list(self._columns)]
-        inputs.append(judge_faults(self.runs))
+        inputs.append(self._faults)
         answer = self._cache.get("group", inputs, partial(group_answer, group, board, metrics, self._columns))
         return {
             **answer,

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eval.loaders.question_types import ADVERSARIAL
+import numpy as np
+
 from eval.metrics.registry import scale_of
 from eval.results.stored_run import StoredRun
 from eval.results.tables.run_groups import RunGroup
 from eval.runs.records import ScoreRow
-from eval.scoring.aggregate import score_name
+from eval.scoring.columns import ScoreColumns
 from eval.scoring.inference import Floats
 from eval.scoring.protocols import Adversarial
 
@@ -37,14 +38,14 @@ class GroupRows:
     """
 
     def __init__(self, runs: Sequence[StoredRun], group: RunGroup) -> None:
-        self._rows: Mapping[int, Sequence[ScoreRow]] = {
+        self._rows: Mapping[int, ScoreColumns] = {
             number: _on(runs[number], group.questions) for number in group.members
         }
 
     @property
     def unanswerable(self) -> bool:
         """Whether some of the questions have no answer."""
-        return any(row.kind == ADVERSARIAL for row in next(iter(self._rows.values())))
+        return bool(next(iter(self._rows.values())).adversarial.any())
 
     def scored(self, metric: str, treatment: Adversarial) -> Scored | None:
         """Return the scores of the runs.
@@ -58,27 +59,22 @@ class GroupRows:
         Returns:
             ``None`` where nothing is left.
         """
-        import numpy as np
-
-        columns = {number: _values(rows, metric, treatment) for number, rows in self._rows.items()}
-        kept = tuple(number for number, values in columns.items() if any(value is not None for value in values))
-        first = self._rows[kept[0]] if kept else []
-        whole = [i for i in range(len(first)) if all(columns[number][i] is not None for number in kept)]
-        if not whole:
+        found = {number: _values(rows, metric, treatment) for number, rows in self._rows.items()}
+        kept = tuple(number for number, values in found.items() if not np.isnan(values).all())
+        if not kept:
             return None
-        values = np.array([[columns[number][i] for number in kept] for i in whole], dtype=np.float64)
-        return Scored(kept, tuple(first[i] for i in whole), scale_of(metric) * values)
+        values = np.stack([found[number] for number in kept], axis=1)
+        whole = np.flatnonzero(~np.isnan(values).any(axis=1))
+        if not len(whole):
+            return None
+        return Scored(kept, self._rows[kept[0]].at(whole), scale_of(metric) * values[whole])
 
 
-def _on(run: StoredRun, questions: Sequence[str]) -> list[ScoreRow]:
-    rows = {row.question_id: row for row in run.rows}
-    return [rows[question] for question in questions]
+def _on(run: StoredRun, questions: Sequence[str]) -> ScoreColumns:
+    places = run.columns.places
+    return run.columns.at(np.array([places[question] for question in questions], dtype=np.int64))
 
 
-def _values(rows: Sequence[ScoreRow], metric: str, treatment: Adversarial) -> list[float | None]:
-    return [
-        None
-        if row.kind == ADVERSARIAL and treatment == "exclude"
-        else row.metrics.get(score_name(metric, row.kind, treatment))
-        for row in rows
-    ]
+def _values(rows: ScoreColumns, metric: str, treatment: Adversarial) -> Floats:
+    values = rows.scores(metric, treatment)
+    return np.where(rows.adversarial, np.nan, values) if treatment == "exclude" else values

@@ -20,7 +20,7 @@ def metric_list(runs: Sequence[StoredRun], config: PageConfig) -> list[dict[str,
     Returns:
         Of each its name, its heading, its group in the menu, its source, its unit, and whether a lower value is better.
     """
-    held = {name for run in runs for row in run.rows for name, value in row.metrics.items() if value is not None}
+    held = {name for run in runs for name in run.columns.names if run.columns.has(name)}
     found = {name: (group, METRICS[name].source if name in METRICS else "")
              for group, names in config.columns.items() for name in names}  # fmt: skip
     for group, retrieval in (("answers", False), ("evidence", True)):

@@ -1,4 +1,4 @@
-"""What the documents say of the presets: the table of memory systems in docs/choices.md, and docs/departures.md.
+"""Write what the documents say of the presets: the systems in docs/choices.md, and docs/deviations.md.
 
 ``python -m eval.results.choices_page`` writes both; a test checks that they are up to date.
 """
@@ -12,11 +12,11 @@ from eval.commands.commands import explains_errors, start
 from eval.config.presets import MEMORY, descriptions
 from eval.rendering.markdown import render_markdown, replace_tables
 from eval.rendering.table import Column, Span, Table
-from eval.results.papers.departures import departures_page, load_departures, systems
+from eval.results.papers.departures import deviations_page, load_departures, systems
 from eval.runs.files import write_atomic
 from memsys.assets.paths import ROOT
 
-PAGE, DEPARTURES = ROOT / "docs" / "choices.md", ROOT / "docs" / "departures.md"
+PAGE, DEVIATIONS = ROOT / "docs" / "choices.md", ROOT / "docs" / "deviations.md"
 #: Name of the table in its markers.
 NAME = "memory systems"
 
@@ -50,10 +50,10 @@ def first_sentence(text: str) -> str:
 
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the table of memory systems into docs/choices.md, and docs/departures.md."""
+    """Write the table of memory systems into docs/choices.md, and docs/deviations.md."""
     argparse.ArgumentParser(prog="python -m eval.results.choices_page", description=main.__doc__).parse_args(arguments)
     write_atomic(PAGE, replace_tables(PAGE, {NAME: systems_table()}).encode())
-    write_atomic(DEPARTURES, departures_page(load_departures()).encode())
+    write_atomic(DEVIATIONS, deviations_page(load_departures()).encode())
     return 0
 
 

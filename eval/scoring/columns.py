@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from itertools import compress
 from types import MappingProxyType
 
 import numpy as np
@@ -12,7 +11,7 @@ from eval.loaders.question_types import ADVERSARIAL
 from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import score_name
 from eval.scoring.inference import Floats, Ints
-from eval.scoring.protocols import Averaging
+from eval.scoring.protocols import Adversarial, Averaging
 
 Flags = NDArray[np.bool_]
 
@@ -31,6 +30,11 @@ class ScoreColumns(tuple[ScoreRow, ...]):
         return np.array([row.conversation_id for row in self], dtype=object)
 
     @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Place of each question's row."""
+        return {row.question_id: place for place, row in enumerate(self)}
+
+    @cached_property
     def conversation_names(self) -> tuple[str, ...]:
         """Conversations with a question, sorted."""
         return tuple(sorted({row.conversation_id for row in self}))
@@ -44,9 +48,9 @@ class ScoreColumns(tuple[ScoreRow, ...]):
         """Return whether each question enters an overall mean; see :meth:`Averaging.counts`."""
         return np.where(self.adversarial, averaging.counts(ADVERSARIAL), averaging.counts(""))
 
-    def scores(self, metric: str, averaging: Averaging) -> Floats:
+    def scores(self, metric: str, treatment: Adversarial) -> Floats:
         """Return the scores behind a metric (:func:`eval.scoring.aggregate.score_name`); NaN for none."""
-        plain, trap = (score_name(metric, kind, averaging.adversarial) for kind in ("", ADVERSARIAL))
+        plain, trap = (score_name(metric, kind, treatment) for kind in ("", ADVERSARIAL))
         if plain == trap:
             return self.column(plain)
         return np.where(self.adversarial, self.column(trap), self.column(plain))
@@ -60,13 +64,23 @@ class ScoreColumns(tuple[ScoreRow, ...]):
             self._made[name] = made
         return self._made[name]
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names of the columns that some row has."""
+        return frozenset(name for row in self for name in row.metrics)
+
     def has(self, name: str) -> bool:
         """Return whether some question has a value in a column."""
         return not bool(np.isnan(self.column(name)).all())
 
+    def at(self, places: Ints) -> "ScoreColumns":
+        """Return the rows at some places; the columns made so far are not made again."""
+        made = {name: column[places] for name, column in self._made.items()}
+        return columns_of((self[place] for place in places.tolist()), made)
+
     def only(self, chosen: Flags) -> "ScoreColumns":
-        """Return some of the rows; the columns made so far are not made again."""
-        return columns_of(compress(self, chosen.tolist()), {name: made[chosen] for name, made in self._made.items()})
+        """Return some of the rows."""
+        return self.at(np.flatnonzero(chosen))
 
     @cached_property
     def _made(self) -> dict[str, Floats]:

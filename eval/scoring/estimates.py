@@ -83,7 +83,7 @@ def mean_value(rows: Sequence[ScoreRow], metric: str, category: int | None, aver
         scores, mean = scores_and_mean(rows, metric, category, averaging)
         return point(scores, mean) if len(scores.values) else None
     columns = columns_of(rows)
-    values, entering = columns.scores(metric, averaging), _entering(columns, metric, category, averaging)
+    values, entering = columns.scores(metric, averaging.adversarial), _entering(columns, metric, category, averaging)
     if is_plain(metric):
         return plain_mean(values[entering]).value
     entering = entering & columns.counted(averaging)
@@ -128,7 +128,7 @@ def scored_rows(
 
 def _scored(columns: ScoreColumns, metric: str, category: int | None, averaging: Averaging) -> tuple[Ints, Floats]:
     """Return the places of the questions that enter a mean and have a score, and these scores."""
-    values = columns.scores(metric, averaging)
+    values = columns.scores(metric, averaging.adversarial)
     places = np.flatnonzero(_entering(columns, metric, category, averaging) & ~np.isnan(values))
     return places, values[places]
 

@@ -115,12 +115,12 @@ def _convolved(steps: Ints, reached: float) -> float:
 def _drawn(sizes: Floats, reached: float, draws: int, seed: int) -> PValue:
     """Return the estimate from random signs, sixteen at a time looked up by the bits of a word."""
     chunks = [sizes[place : place + _WORD] for place in range(0, len(sizes), _WORD)]
-    tables = [_all_sums(chunk) for chunk in chunks]
+    tables = [np.tile(_all_sums(chunk), 1 << (_WORD - len(chunk))) for chunk in chunks]  # a short one ignores bits
     words = [_words(number, draws, seed) for number in range(len(chunks))]
     sums = np.zeros(draws)
     for table, drawn in zip(tables, words, strict=True):  # one after the other: a table fills much of the cache
         for start in range(0, draws, _BLOCK):
-            sums[start : start + _BLOCK] += np.take(table, drawn[start : start + _BLOCK] & (len(table) - 1))
+            sums[start : start + _BLOCK] += table.take(drawn[start : start + _BLOCK])
     extreme = int(np.count_nonzero(np.abs(sums) >= reached))
     share = (extreme + 1) / (draws + 1)
     return PValue(share, float(np.sqrt(share * (1 - share) / draws)))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eval.export import export_run
-from eval.results.papers.departures import checked, departures_page, load_departures, run_departures, systems
+from eval.results.papers.departures import checked, deviations_page, load_departures, run_departures, systems
 from eval.runs.exports import read_export
 from memsys.departures import Departure, read_departures, system_of
 from memsys.errors import ConfigError
@@ -174,9 +174,9 @@ def test_a_gate_names_its_hosts_departures_too(monkeypatch: pytest.MonkeyPatch, 
 
 def test_the_list_has_every_departure() -> None:
     loaded = load_departures()
-    text = departures_page(loaded)
+    text = deviations_page(loaded)
     assert all(f"- **{departure.id}**: {departure.what}" in text for one in loaded for departure in one.departures)
-    assert f"{sum(len(one.departures) for one in loaded)} departures of {len(loaded)} memory systems" in text
+    assert f"{sum(len(one.departures) for one in loaded)} deviations of {len(loaded)} memory systems" in text
 
 
 @pytest.mark.usefixtures("unsigned")

@@ -7,13 +7,13 @@ from pathlib import Path
 from eval.config.overrides import check_command_line
 from eval.config.presets import description
 from eval.rendering.markdown import replace_tables
-from eval.results.choices_page import DEPARTURES, NAME, PAGE, first_sentence, main_presets, systems_table
-from eval.results.papers.departures import departures_page, load_departures
+from eval.results.choices_page import DEVIATIONS, NAME, PAGE, first_sentence, main_presets, systems_table
+from eval.results.papers.departures import deviations_page, load_departures
 
 
-def test_the_list_of_departures_is_up_to_date() -> None:
-    said = DEPARTURES.read_text(encoding="utf-8")
-    assert departures_page(load_departures()) == said, "run python -m eval.results.choices_page"
+def test_the_list_of_deviations_is_up_to_date() -> None:
+    said = DEVIATIONS.read_text(encoding="utf-8")
+    assert deviations_page(load_departures()) == said, "run python -m eval.results.choices_page"
 
 
 def test_the_table_is_up_to_date() -> None:

@@ -119,7 +119,7 @@ def _beam_columns(
     found = {}
     own = [run for run in runs if run.run_id in group.runs]
     for metric in score_columns(group.metric):
-        if any(metric in row.metrics for run in own for row in run.rows):
+        if any(metric in run.columns.names for run in own):
             lacking = missing_kinds([run.rows for run in own], metric)
             own_group = group.of(metric)
             text = f"{meaning(metric, lacking)}, by {own_group.text}{_doubts(own_group, unlike)}"

@@ -78,7 +78,7 @@ def stored_sizes(run: StoredRun, rate: float | None) -> StoredSizes | None:
 
 def _context_turns(run: StoredRun, found: Mapping[str, Any]) -> float | None:
     """Return the distinct turns in a context."""
-    counted = any(SHOWN_RECALL in row.metrics for row in run.rows)
+    counted = SHOWN_RECALL in run.columns.names
     known = counted and not _written_anew(run) and (found["hits_naming_turns"] or not found["hits"])
     return found["context_turns"] if known else None
 

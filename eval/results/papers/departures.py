@@ -137,12 +137,12 @@ def _preset_names(memory: Mapping[str, Any]) -> tuple[str, ...]:
     return (name, name.removesuffix(f"_{host['name']}")) if isinstance(host, Mapping) else (name,)
 
 
-def departures_page(systems: Sequence[SystemDepartures]) -> str:
-    """Return all departures as Markdown: how many each system has, then each with its place and reason."""
+def deviations_page(systems: Sequence[SystemDepartures]) -> str:
+    """Return all deviations as Markdown: how many each system has, then each with its place and reason."""
     count = sum(len(system.departures) for system in systems)
     return page(
-        "# Departures from papers and released code",
-        f"{count} departures of {len(systems)} memory systems, the most consequential first. They are from each "
+        "# Deviations from papers and released code",
+        f"{count} deviations of {len(systems)} memory systems, the most consequential first. They are from each "
         "system's `departures.yaml`; a run's `run.json` names those that apply to it.",
         render_markdown(_counts(systems), level=0),
         *(part for system in systems for part in _system(system)),
@@ -158,7 +158,7 @@ def _counts(systems: Sequence[SystemDepartures]) -> Table:
         )
         for system in systems
     ]
-    return Table("", columns(("system", "departures", "restored by a setting")), rows)
+    return Table("", columns(("system", "deviations", "restored by a setting")), rows)
 
 
 def _system(system: SystemDepartures) -> Iterator[str]:

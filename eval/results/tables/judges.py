@@ -114,7 +114,7 @@ def _without(run: StoredRun, columns: Collection[str], orders: Collection[str]) 
 def judge_faults(runs: Sequence[StoredRun]) -> dict[str, str]:
     """Name of each judge's scores -> why they are uninformative; judges that beat one verdict for all are absent."""
     groups = judge_groups(runs)
-    held = {name for run in runs for row in run.rows for name in row.metrics} if groups else set()
+    held = {name for run in runs for name in run.columns.names} if groups else set()
     found: dict[str, str] = {}
     for group in groups:
         scores = [name for name in _all_columns(group.metric) if name in held]

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from eval.metrics.registry import METRICS, scale_of
 from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import differing_parts
 from eval.runs.records import ScoreRow
-from eval.scoring.aggregate import score_name
+from eval.scoring.columns import columns_of
 from eval.scoring.estimates import mean_rule
 from eval.scoring.inference import MetricScores
 from eval.scoring.paired import ALPHA, PairedComparison, compare_paired, holm
@@ -81,17 +83,12 @@ def paired_differences(
     ours: Sequence[ScoreRow], theirs: Sequence[ScoreRow], metric: str, protocol: Protocol
 ) -> MetricScores:
     """Score differences in the metric's unit on the questions of the protocol that both runs scored."""
-    other = {row.question_id: row for row in theirs}
-    scale = scale_of(metric)
-    found = []
-    for row in ours:
-        if row.question_id not in other or not protocol.counts(row.kind):
-            continue
-        name = score_name(metric, row.kind, protocol.adversarial)
-        mine, its = row.metrics.get(name), other[row.question_id].metrics.get(name)
-        if mine is not None and its is not None:
-            found.append((scale * (mine - its), row.conversation_id, row.category))
-    return MetricScores.of(found)
+    mine, its = columns_of(ours), columns_of(theirs)
+    places = np.array([its.places.get(row.question_id, -1) for row in mine], dtype=np.int64)
+    scores = its.scores(metric, protocol.adversarial)
+    found = mine.scores(metric, protocol.adversarial) - (scores[places] if len(scores) else np.nan)
+    kept = np.flatnonzero((places >= 0) & mine.counted(protocol) & ~np.isnan(found))
+    return MetricScores(scale_of(metric) * found[kept], tuple(mine.conversations[kept]), mine.categories[kept])
 
 
 def can_be_paired(metric: str) -> bool:
