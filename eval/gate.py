@@ -61,8 +61,8 @@ def _stored(path: Path) -> Iterator[StoredRun]:
         with opened_pack(path) as pack:
             if pack.altered:
                 raise RunDirectoryError(
-                    f"{path}: {', '.join(pack.altered)} is not as it was packed; fetch it again (`memsys verify {path}` "
-                    "says what does not fit)"
+                    f"{path}: {', '.join(pack.altered)} is not as it was packed; fetch it again "
+                    f"(`memsys verify {path}` says what does not fit)"
                 )
             yield _read(pack.run)
         return

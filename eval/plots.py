@@ -7,12 +7,12 @@ from pathlib import Path
 from eval.commands.commands import add_runs_option, explains_errors, program, start
 from eval.commands.places import RESULTS, check_folder, tracked_remark
 from eval.commands.terminal import console, say
-from eval.results.figures.draw import draw_sheet
-from eval.results.figures.figure_spec import Sheet
+from eval.results.drawing.draw import draw_sheet
+from eval.results.drawing.figure_spec import Sheet
 from eval.results.figures.funnel import funnel_sheets
 from eval.results.figures.life_cycle import life_cycle_sheets
 from eval.results.figures.own import groups, own_sheets
-from eval.results.figures.papers import Source, needed_tables, paper_sheets
+from eval.results.figures.source import Source, needed_tables, paper_sheets
 from eval.results.frame import read_runs
 from eval.results.papers.printed import load_printed
 from eval.results.stored_run import StoredRun

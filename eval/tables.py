@@ -11,7 +11,7 @@ from eval.commands.whole_numbers import count
 from eval.rendering.table import Table, columns
 from eval.rendering.terminal import show
 from eval.results.frame import read_runs
-from eval.results.own_tables import own_pages
+from eval.results.own.pages import own_pages
 from eval.results.papers.faults import check_all, faults_page
 from eval.results.papers.printed import load_printed
 from eval.results.stored_run import StoredRun

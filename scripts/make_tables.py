@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT))
 
 from eval import lens, tables  # noqa: E402
 from eval.commands.commands import explains_errors  # noqa: E402
-from eval.results.evidence import results_page  # noqa: E402
+from eval.results.own import results_page  # noqa: E402
 from eval.runs.folders import SUMMARIES  # noqa: E402
 
 

@@ -16,7 +16,7 @@ from eval.results.compare.pairs import declared_tests, tests
 from eval.results.compare.rows import ComparisonEstimate, SystemRow, single_row
 from eval.results.compare.seeds import Repeats
 from eval.results.compare.tiers import tiers
-from eval.results.evidence.stages import weighted_protocol
+from eval.results.own.stages import weighted_protocol
 from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import unlike_settings
 from eval.results.tables.judges import judge_faults

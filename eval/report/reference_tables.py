@@ -21,13 +21,13 @@ from eval.audit.stored import stored_tables
 from eval.commands.places import RESULTS
 from eval.commands.terminal import stage
 from eval.rendering.table import DASH, Table, text_of
-from eval.results.compare.roles import NAME as ROLES
-from eval.results.evidence.report import NAME as QUALITY
-from eval.results.evidence.systems import NAME as SYSTEMS
-from eval.results.own_tables import own_pages
+from eval.results.own.methods import NAME as METHODS
+from eval.results.own.pages import own_pages
+from eval.results.own.report import NAME as QUALITY
+from eval.results.own.roles import NAME as ROLES
+from eval.results.own.systems import NAME as SYSTEMS
 from eval.results.stored_run import StoredRun
 from eval.results.tables.layout import TableLine, lay_out
-from eval.results.tables.methods import NAME as METHODS
 from eval.results.tables.model import PaperTable
 from eval.results.tables.page import Section, captioned
 from eval.results.tables.paper_tables import build_tables

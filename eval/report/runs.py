@@ -12,8 +12,7 @@ from eval.config.presets import CONF
 from eval.loaders.registry import info_of
 from eval.results.compare.rows import cost_estimates, distinct_names, dollars_per_question, price_dates
 from eval.results.compare.seeds import with_seeds
-from eval.results.stored_run import StoredRun
-from eval.results.tables.spec import NO_BACKBONE
+from eval.results.stored_run import NO_BACKBONE, StoredRun
 from eval.results.tables.variants import label_of
 from eval.runs.machine_paths import without_places
 from eval.scoring.aggregate import mean_of

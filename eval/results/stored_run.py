@@ -9,12 +9,13 @@ from eval.config.answer_prompts import prompts_of
 from eval.config.presets import current_name
 from eval.loaders.question_types import ADVERSARIAL
 from eval.loaders.registry import info_of, is_own
-from eval.results.tables.spec import NO_BACKBONE
 from eval.runs.identity import identity_hash, without_name
 from eval.runs.records import ScoreRow
 from eval.scoring.columns import ScoreColumns, columns_of
 from eval.scoring.unanswered import OUTCOMES, unanswered_text
 
+#: Name of the backbone of runs that only retrieve.
+NO_BACKBONE = "none"
 #: Mode of a record whose answers are constants.
 FLOOR = "floor"
 _VLLM = "vllm"

@@ -7,7 +7,7 @@ from eval.metrics.attacks import ATTACK, ATTACK_METRICS, MERGED, OBEYED, RETRIEV
 from eval.metrics.evidence import TURN_RECALL
 from eval.rendering.table import Cell, Column, Table, columns, records
 from eval.results.compare.rows import ComparisonEstimate, estimate
-from eval.results.evidence.stages import run_protocol
+from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
 from eval.runs.load import load_references
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from eval.rendering.markdown import replace_tables
-from eval.results.evidence.results_page import PAGE, page_tables
+from eval.results.own.results_page import PAGE, page_tables
 
 
 def test_every_table_of_the_page_is_made_of_the_committed_runs(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.results.compare.roles import RoleCalls, role_calls, roles_page
+from eval.results.own.roles import RoleCalls, role_calls, roles_page
 from eval.results.stored_run import StoredRun
 from eval.runs.records import ScoreRow
 

@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.export import export_run
-from eval.results.evidence.rankings import ranking_remarks
-from eval.results.evidence.report import (
+from eval.results.drawing.draw import draw_sheet
+from eval.results.figures.funnel import funnel_sheets
+from eval.results.figures.own import groups as plot_groups
+from eval.results.frame import read_run
+from eval.results.own.rankings import ranking_remarks
+from eval.results.own.report import (
     evidence_table,
     quality_groups,
     quality_page,
 )
-from eval.results.evidence.stages import EvidenceFunnel, MeanScore, evidence_funnels, reaches
-from eval.results.figures.draw import draw_sheet
-from eval.results.figures.funnel import funnel_sheets
-from eval.results.figures.own import groups as plot_groups
-from eval.results.frame import read_run
+from eval.results.own.stages import EvidenceFunnel, MeanScore, evidence_funnels, reaches
 from eval.results.stored_run import StoredRun
 from eval.runs.load import load_scores
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord, ScoreRow

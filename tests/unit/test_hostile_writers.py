@@ -46,7 +46,7 @@ ELSEWHERE = {
     "eval.results.analysis.design", "eval.results.analysis.foreign_memories",
     "eval", "eval.results.choices_page", "eval.audit", "eval.recorded", "eval.models", "eval.data",
     "eval.results.figures.scale", "eval.proxy", "eval.convert_data", "eval.parity", "eval.parity.stages",
-    "eval.results.evidence.results_page", "eval.parity.mutations", "eval.parity.page", "eval.sign", "eval.check_memory",
+    "eval.results.own.results_page", "eval.parity.mutations", "eval.parity.page", "eval.sign", "eval.check_memory",
     "eval.completion", "eval.demo", "eval.probe", "eval.reproduce", "eval.stress", "eval.verify",
 }  # fmt: skip
 

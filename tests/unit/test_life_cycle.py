@@ -5,11 +5,11 @@ import io
 
 import pytest
 
-from eval.results.evidence.report import quality_groups
 from eval.results.figures.life_cycle import life_cycle_sheets
 from eval.results.figures.own import groups
+from eval.results.own.life_cycle import LifeCost, break_even, life_costs, life_page
+from eval.results.own.report import quality_groups
 from eval.results.stored_run import StoredRun
-from eval.results.tables.life_cycle import LifeCost, break_even, life_costs, life_page
 from eval.runs.records import ScoreRow
 from eval.scoring.protocols import load_protocol
 

@@ -8,6 +8,8 @@ import pytest
 
 from eval.export import export_run
 from eval.results.frame import read_run
+from eval.results.own.method_values import dataset_key, measured
+from eval.results.own.methods import method_groups, methods_page, number
 from eval.results.papers.expectations import (
     ExpectedValue,
     MethodCount,
@@ -15,8 +17,6 @@ from eval.results.papers.expectations import (
     read_counts,
 )
 from eval.results.stored_run import StoredRun
-from eval.results.tables.method_values import dataset_key, measured
-from eval.results.tables.methods import method_groups, methods_page, number
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
 

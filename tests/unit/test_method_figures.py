@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.results.tables.methods import number
+from eval.results.own.methods import number
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ import pytest
 
 from eval.loaders.locomo import LOCOMO
 from eval.results import papers
+from eval.results.figures import papers as figure_papers
+from eval.results.figures.source import figure_modules
 from eval.results.papers.arithmetic import Recomputed, repetitions
-from eval.results.papers.discover import checks_of, figure_modules
+from eval.results.papers.discover import checks_of
 from eval.results.papers.faults import HEADINGS, check, check_all, fault_lines, faults_page
 from eval.results.papers.printed import PRINTED, PrintedNumber, load_printed
 
@@ -111,15 +113,17 @@ def test_a_folder_adds_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "from eval.results.papers.arithmetic import weighted_mean\n"
         "AVERAGES = (weighted_mean(1, {1: 3, 2: 1}, 'three to one'),)\n"
     )
-    (folder / "figures.py").write_text("NEEDED = (1,)\ndef sheets(source):\n    return ['a sheet']\n")
+    (figures := tmp_path / "figures").mkdir()
+    (figures / "mine.py").write_text("NEEDED = (1,)\ndef sheets(source):\n    return ['a sheet']\n")
     monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(tmp_path / "code")])
+    monkeypatch.setattr(figure_papers, "__path__", [*figure_papers.__path__, str(figures)])
     numbers = [number("1.0", 1, paper="mine"), number("3.0", 2, paper="mine"), number("1.5", paper="mine")]
     (found,) = check("mine", numbers)["averages"]
     assert found.value == pytest.approx(1.5) and found.follows and found.rule == "three to one"
     assert figure_modules()["mine"].sheets(None) == ["a sheet"]
     for name in (
         "eval.results.papers.mine.printed_numbers",
-        "eval.results.papers.mine.figures",
+        "eval.results.figures.papers.mine",
         "eval.results.papers.mine",
     ):
         monkeypatch.delitem(sys.modules, name)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.results.evidence.results_page import page_tables
+from eval.results.own.results_page import page_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -5,9 +5,9 @@ import io
 
 import pytest
 
-from eval.results.evidence.report import QualityGroup, quality_groups
-from eval.results.evidence.stages import MeanScore
-from eval.results.evidence.updates import update_groups, update_lines, updates_page
+from eval.results.own.report import QualityGroup, quality_groups
+from eval.results.own.stages import MeanScore
+from eval.results.own.updates import update_groups, update_lines, updates_page
 from eval.results.stored_run import StoredRun
 from eval.runs.records import ScoreRow
 

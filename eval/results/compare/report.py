@@ -14,12 +14,11 @@ from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import Report, make_report
 from eval.results.compare.rows import lead_metric
 from eval.results.compare.terminal import show
-from eval.results.figures.comparison import plot_comparison
-from eval.results.figures.figures import Series, Wording
+from eval.results.drawing.comparison import plot_comparison
+from eval.results.drawing.figures import Series, Wording
 from eval.results.frame import Skipped, read_run
-from eval.results.stored_run import StoredRun
+from eval.results.stored_run import NO_BACKBONE, StoredRun
 from eval.results.tables.label_view import under_labels
-from eval.results.tables.spec import NO_BACKBONE
 from eval.runs.files import write_atomic
 from eval.runs.folders import runs_first
 from eval.scoring.labels import LabelView

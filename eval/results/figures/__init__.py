@@ -1,4 +1,5 @@
 """The papers' figures from printed and measured numbers, and our own: ``memsys plots``.
 
-``sheet`` says what a figure is made of, ``draw`` draws it, ``papers`` and ``own`` make the figures.
+``source`` gives the papers' figures their data and ``papers`` has a module for each paper; ``own``, ``funnel``,
+``scale`` and ``life_cycle`` are of measured runs. :mod:`eval.results.drawing` draws them.
 """

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from eval.results.evidence.report import QualityGroup, SystemQuality, quality_groups
-from eval.results.evidence.stages import STAGES
-from eval.results.figures.figure_spec import Curve, Panel, Place, Sheet, exact
-from eval.results.figures.figures import Point
-from eval.results.figures.stages import UNKNOWN
+from eval.results.drawing.figure_spec import Curve, Panel, Place, Sheet, exact
+from eval.results.drawing.figures import Point
+from eval.results.drawing.stages import UNKNOWN
+from eval.results.own.report import QualityGroup, SystemQuality, quality_groups
+from eval.results.own.stages import STAGES
 from eval.results.stored_run import StoredRun
 
 _EVIDENCE = ("stored", "retrieved at 5", "retrieved at 10", "in context")

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from eval.results.compare.rows import SystemRow, system_rows
-from eval.results.figures.figure_spec import Curve, Origin, Panel, Place, Sheet, exact
-from eval.results.figures.figures import Point
+from eval.results.drawing.figure_spec import Curve, Origin, Panel, Place, Sheet, exact
+from eval.results.drawing.figures import Point
 from eval.results.figures.own import PlotGroup, short_labels
+from eval.results.own.life_cycle import LifeCost, life_costs
 from eval.results.tables.costs import turns_written
-from eval.results.tables.life_cycle import LifeCost, life_costs
 from eval.scoring.protocols import Protocol
 
 #: Questions asked of a conversation, at which the curves are drawn.

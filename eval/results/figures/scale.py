@@ -19,8 +19,8 @@ from eval.rendering.markdown import blocks as joined
 from eval.rendering.markdown import render_markdown, replace_tables
 from eval.rendering.separated import render_csv
 from eval.rendering.table import Cell, Span, Table, columns
-from eval.results.figures.figures import GREY, MARKERS, PALETTE, STYLE, escape_texts, load_pyplot, write_figure
-from eval.results.figures.labels import label_points
+from eval.results.drawing.figures import GREY, MARKERS, PALETTE, STYLE, escape_texts, load_pyplot, write_figure
+from eval.results.drawing.labels import label_points
 from eval.runs.files import write_atomic
 from memsys.assets.paths import ROOT
 from memsys.errors import ConfigError

@@ -10,8 +10,7 @@ from itertools import combinations
 from math import fsum
 
 from eval.metrics.registry import METRICS
-from eval.results.papers.printed import TEXT, PrintedNumber
-from eval.results.tables.spec import JUDGE
+from eval.results.papers.printed import JUDGE, TEXT, PrintedNumber
 
 #: Metrics of numbers that share their cell's names without being the same number.
 NOT_REPEATED = ("hyperparameter", "cluster_notes", "failures")

@@ -1,11 +1,8 @@
 """Code for single papers, found in ``eval/results/papers/<paper>/``; no paper is listed anywhere.
 
 ``printed_numbers.py`` may define ``AVERAGES`` and ``TOTALS`` (rules of :mod:`eval.results.papers.arithmetic`) and
-``CLAIMS``
-(:mod:`eval.results.papers.claims`); ``figures.py`` defines ``NEEDED``, the numbers of the tables that its figures are
-made
-from, and ``sheets(source)``, which makes them. Each of these, and the folder itself, may be missing: a paper is there
-as soon as ``results/printed/<paper>.csv`` is.
+``CLAIMS`` (:mod:`eval.results.papers.claims`). It, and the folder itself, may be missing: a paper is there as soon as
+``results/printed/<paper>.csv`` is.
 """
 
 import importlib
@@ -34,12 +31,6 @@ def checks_of(paper: str) -> Checks:
     module = _module(paper, "printed_numbers")
     names = ("averages", "totals", "claims")
     return Checks(**{name: getattr(module, name.upper(), ()) for name in names})
-
-
-def figure_modules() -> dict[str, ModuleType]:
-    """Return the ``figures.py`` of every paper that has one, by paper, sorted."""
-    found = {paper: _module(paper, "figures") for paper in sorted(_folders())}
-    return {paper: module for paper, module in found.items() if module is not None}
 
 
 def _folders() -> set[str]:

@@ -18,6 +18,8 @@ PRINTED = shipped("results", "printed")
 MARKS = ("", "bold", "underline")
 #: Name of the table of numbers that are printed in running text or next to a figure.
 TEXT = 0
+#: Metric of the numbers that the paper's judge gave, whichever it was.
+JUDGE = "judge"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,15 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from eval.config.answer_prompts import AUTHORS
-from eval.results.papers.printed import PrintedNumber
+from eval.results.papers.printed import JUDGE, PrintedNumber
+from eval.results.stored_run import NO_BACKBONE
 from eval.results.tables.candidates import Candidates, RowKey, Selected, candidates_of, choose, recorded_judge
 from eval.results.tables.comparability import other_terms
 from eval.results.tables.counted import count_questions
 from eval.results.tables.measure import Measured, MeasurementContext, measure, scaled
 from eval.results.tables.model import PaperTable, Row, TableBlock, TableCell, TableColumn
 from eval.results.tables.pairs import Contestant, Pair, adjust_family, can_be_paired, compare_family
-from eval.results.tables.spec import JUDGE, NO_BACKBONE, PaperSpec, TableSpec
+from eval.results.tables.spec import PaperSpec, TableSpec
 from eval.results.tables.verdicts import judge, load_margins
 from eval.scoring.protocols import Protocol
 from memsys.errors import ConfigError

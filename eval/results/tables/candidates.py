@@ -9,8 +9,8 @@ from typing import Any
 
 from eval.config.answer_prompts import AUTHORS, answer_prompts
 from eval.metrics.registry import METRICS
-from eval.results.stored_run import StoredRun
-from eval.results.tables.spec import NO_BACKBONE, PaperSpec
+from eval.results.stored_run import NO_BACKBONE, StoredRun
+from eval.results.tables.spec import PaperSpec
 from eval.results.tables.variants import run_variant
 from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import ABSTENTION

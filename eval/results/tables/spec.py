@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from eval.config.presets import CONF, find_preset, preset_names, read_settings
 from eval.metrics.registry import scale_of
-from eval.results.papers.printed import PrintedNumber
+from eval.results.papers.printed import JUDGE, PrintedNumber
 from memsys.errors import ConfigError, quoted
 from memsys.field_types import declared_types, type_problem
 
@@ -16,11 +16,6 @@ FOLDER = Path(__file__).parent / "specs"
 
 #: Rows belong together that share a backbone, or a backbone and a data set.
 BlockBy = Literal["backbone", "dataset"]
-#: Stands for the backbone of runs that only retrieve.
-NO_BACKBONE = "none"
-
-#: Metric in ``results/printed`` that stands for whichever judge the paper used.
-JUDGE = "judge"
 
 T = TypeVar("T")
 

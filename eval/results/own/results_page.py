@@ -1,4 +1,4 @@
-"""The tables of docs/results.md, from the exported runs: ``python -m eval.results.evidence.results_page``.
+"""The tables of docs/results.md, from the exported runs: ``python -m eval.results.own.results_page``.
 
 Each table lies between markers (:func:`eval.rendering.markdown.replace_tables`); ``results_page.yaml`` says which runs
 it shows.
@@ -13,9 +13,9 @@ from eval.commands.commands import explains_errors, start
 from eval.config.presets import read_settings
 from eval.rendering.markdown import render_markdown, replace_tables
 from eval.rendering.table import Table, columns, figure
-from eval.results.evidence.report import quality_groups
-from eval.results.evidence.systems import SystemLine, system_lines
 from eval.results.frame import read_runs
+from eval.results.own.report import quality_groups
+from eval.results.own.systems import SystemLine, system_lines
 from eval.results.stored_run import StoredRun
 from eval.results.tables.spec import preset_labels
 from eval.runs.files import write_atomic
@@ -77,7 +77,7 @@ def _name(run: StoredRun) -> str:
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the tables into docs/results.md."""
-    argparse.ArgumentParser(prog="python -m eval.results.evidence.results_page", description=main.__doc__).parse_args(
+    argparse.ArgumentParser(prog="python -m eval.results.own.results_page", description=main.__doc__).parse_args(
         arguments
     )
     write_atomic(PAGE, replace_tables(PAGE, page_tables()).encode())

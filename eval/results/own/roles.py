@@ -6,10 +6,10 @@ from typing import Any
 
 from eval.rendering.table import DASH, Cell, Table, columns, figure
 from eval.results.compare.rows import labels
+from eval.results.own.methods import calls_of_roles
 from eval.results.stored_run import StoredRun
 from eval.results.tables.costs import turns_written
 from eval.results.tables.groups import ComparableRuns, comparable_runs
-from eval.results.tables.methods import calls_of_roles
 from eval.results.tables.page import Section, TablePage
 from eval.scoring.call_costs import READ_PHASES
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from eval.config.prices import load_embedding_prices, load_prices
 from eval.rendering.table import DASH, Cell, Column, Table, columns, records
-from eval.results.evidence.report import QualityGroup
-from eval.results.evidence.systems import SystemLine, system_lines
+from eval.results.own.report import QualityGroup
+from eval.results.own.systems import SystemLine, system_lines
 from eval.results.stored_run import StoredRun
 from eval.results.tables.costs import construction_totals, read_totals, turns_written
 from eval.results.tables.page import Section, TablePage

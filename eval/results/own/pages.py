@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from eval.results.compare.roles import roles_page
-from eval.results.evidence.equal import equal_groups, equal_page
-from eval.results.evidence.report import quality_groups, quality_page
-from eval.results.evidence.systems import systems_page
-from eval.results.evidence.updates import update_groups, updates_page
+from eval.results.own.equal import equal_groups, equal_page
+from eval.results.own.life_cycle import life_page
+from eval.results.own.methods import methods_page
+from eval.results.own.report import quality_groups, quality_page
+from eval.results.own.roles import roles_page
+from eval.results.own.systems import systems_page
+from eval.results.own.updates import update_groups, updates_page
 from eval.results.stored_run import StoredRun
-from eval.results.tables.life_cycle import life_page
-from eval.results.tables.methods import methods_page
 from eval.results.tables.page import TablePage
 
 

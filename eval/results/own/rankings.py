@@ -2,7 +2,7 @@
 
 from eval.metrics.evidence import DEPTH
 from eval.rendering.table import figure
-from eval.results.evidence.stages import mean_score, names_turns, run_protocol
+from eval.results.own.stages import mean_score, names_turns, run_protocol
 from eval.results.stored_run import StoredRun
 from memsys.vocabulary import RANKINGS, RankingName
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from eval.rendering.table import DASH, Table, columns, records
 from eval.results.compare.rows import labels
+from eval.results.own.method_values import dataset_key, fit, measured
 from eval.results.papers.expectations import ExpectedValue, MethodCount, method_counts
 from eval.results.stored_run import StoredRun
-from eval.results.tables.method_values import dataset_key, fit, measured
 from eval.results.tables.page import Section, TablePage
 from memsys.departures import module_of
 

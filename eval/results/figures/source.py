@@ -1,14 +1,17 @@
 """Data of the papers' figures: printed numbers, and measured ones where there are runs.
 
-The figures themselves are in ``eval/results/papers/<paper>/figures.py``.
+A paper's figures are made by ``eval/results/figures/papers/<paper>.py``.
 """
 
+import importlib
+import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 
-from eval.results.figures.figure_spec import Place, Sheet, exact
-from eval.results.figures.figures import Point, point_of
-from eval.results.papers.discover import figure_modules
+from eval.results.drawing.figure_spec import Place, Sheet, exact
+from eval.results.drawing.figures import Point, point_of
+from eval.results.figures import papers
 from eval.results.papers.printed import TEXT, PrintedNumber
 from eval.results.tables.model import PaperTable, TableCell
 
@@ -54,6 +57,12 @@ def _column(table: PaperTable, column: str, backbone: str) -> list[tuple[str, Ta
         for block, row, heading, cell in table.cells
         if heading.label == column and block.in_paper and backbone in ("", block.backbone)
     ]
+
+
+def figure_modules() -> dict[str, ModuleType]:
+    """Return the module of every paper that has figures, by paper, sorted."""
+    found = sorted(entry.name for entry in pkgutil.iter_modules(papers.__path__))
+    return {paper: importlib.import_module(f"{papers.__name__}.{paper}") for paper in found}
 
 
 def needed_tables() -> dict[str, tuple[int, ...]]:

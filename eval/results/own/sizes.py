@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eval.metrics.evidence import SHOWN_RECALL
-from eval.results.evidence.stages import names_turns, shown_shares, stored_shares, with_gold
+from eval.results.own.stages import names_turns, shown_shares, stored_shares, with_gold
 from eval.results.stored_run import StoredRun
 from eval.runs.records import ScoreRow
 from eval.scoring.shown import SHOWN_CHARS

@@ -7,8 +7,8 @@ from typing import Any
 
 from eval.rendering.table import DASH, Cell, Column, Table, columns
 from eval.results.compare.rows import answer_metric, answerable_alone
-from eval.results.evidence.report import QualityGroup, SystemQuality
-from eval.results.evidence.stages import mean_score, weighted_protocol
+from eval.results.own.report import QualityGroup, SystemQuality
+from eval.results.own.stages import mean_score, weighted_protocol
 from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import unlike_settings
 from eval.results.tables.costs import construction_totals, read_totals, turns_written

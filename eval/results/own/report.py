@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from eval.rendering.table import DASH, Cell, Table, columns, figure, records
 from eval.results.compare.rows import f1_metric, labels
-from eval.results.evidence.rankings import ranking_remarks
-from eval.results.evidence.sizes import StoredSizes, characters_per_token, remarks, stored_sizes
-from eval.results.evidence.stages import (
+from eval.results.own.rankings import ranking_remarks
+from eval.results.own.sizes import StoredSizes, characters_per_token, remarks, stored_sizes
+from eval.results.own.stages import (
     REACHES,
     STAGES,
     EvidenceFunnel,

@@ -1,8 +1,8 @@
 """xMemory: its figures."""
 
-from eval.results.figures.figure_spec import Curve, Panel, Place, Sheet, exact
-from eval.results.figures.figures import Point
-from eval.results.figures.papers import HOLLOW, Source
+from eval.results.drawing.figure_spec import Curve, Panel, Place, Sheet, exact
+from eval.results.drawing.figures import Point
+from eval.results.figures.source import HOLLOW, Source
 
 #: Tables that the figures are made from.
 NEEDED = (4, 6)

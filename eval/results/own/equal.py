@@ -10,8 +10,8 @@ from eval.metrics.registry import METRICS
 from eval.rendering.table import DASH, Cell, Column, Table, columns, records
 from eval.results.compare.model import interval_text
 from eval.results.compare.rows import ComparisonEstimate, estimate, f1_metric
-from eval.results.evidence.report import QualityGroup, SystemQuality
-from eval.results.evidence.stages import run_protocol
+from eval.results.own.report import QualityGroup, SystemQuality
+from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
 from eval.results.tables.page import Section, TablePage
 from eval.scoring.combination import SLICES, slices_of

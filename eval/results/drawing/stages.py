@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from eval.results.figures.figure_spec import Panel
-from eval.results.figures.figures import GREY, PALETTE
+from eval.results.drawing.figure_spec import Panel
+from eval.results.drawing.figures import GREY, PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

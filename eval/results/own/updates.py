@@ -10,8 +10,8 @@ import numpy as np
 
 from eval.metrics.updates import IN_CONTEXT, UPDATE_METRICS
 from eval.rendering.table import DASH, Cell, Table, columns, figure, records
-from eval.results.evidence.report import QualityGroup, SystemQuality
-from eval.results.evidence.stages import MeanScore, mean_score, run_protocol
+from eval.results.own.report import QualityGroup, SystemQuality
+from eval.results.own.stages import MeanScore, mean_score, run_protocol
 from eval.results.stored_run import StoredRun, category_names
 from eval.results.tables.page import Section, TablePage
 from eval.scoring.columns import ScoreColumns

@@ -5,8 +5,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from eval.results.figures.figure_spec import Curve, Panel, Sheet
-from eval.results.figures.figures import (
+from eval.results.drawing.figure_spec import Curve, Panel, Sheet
+from eval.results.drawing.figures import (
     GREY,
     MARKERS,
     PALETTE,
@@ -18,8 +18,8 @@ from eval.results.figures.figures import (
     marked,
     write_figure,
 )
-from eval.results.figures.labels import Label, label_ends, label_points
-from eval.results.figures.stages import draw_stages
+from eval.results.drawing.labels import Label, label_ends, label_points
+from eval.results.drawing.stages import draw_stages
 from eval.scoring.inference import ONE_CONVERSATION
 
 if TYPE_CHECKING:
