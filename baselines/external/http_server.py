@@ -31,7 +31,7 @@ _SHOWN = 300
 RESET_ID = "reset_id"
 _UNWATCHED = (
     "%s: /stats does not return the reset_id of the last /reset: a server that is started again and has lost what it "
-    "held would go unnoticed (docs/any_memory.md)"
+    "held would go unnoticed"
 )
 logger = logging.getLogger(__name__)
 
