@@ -145,6 +145,7 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     from eval.judge.work import JudgePlan
     from eval.running.composed import make_part
     from eval.running.plan import LAST_SEED, flag, whole_number, working_folder
+    from memsys.llm.engines.contract import MOST_REQUESTS, SendsBatches
 
     checker = Checker(name="judging")
     parsed = checker.parse(overrides)
@@ -156,14 +157,16 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(" ".join(str(error).split())) from error
     assert isinstance(settings, dict)
+    backbone = make_part(config, "backbone")
+    in_flight = whole_number("verdicts_in_flight", config.verdicts_in_flight, least=1)
     return JudgePlan(
         settings={str(key): value for key, value in settings.items()},
         judge=make_part(config, "judge"),
-        backbone=make_part(config, "backbone"),
+        backbone=backbone,
         seed=whole_number("seed", config.seed, least=0, most=LAST_SEED),
         cache_dir=working_folder("cache_dir", config.cache_dir),
         use_cache=flag("use_cache", config.use_cache),
-        in_flight=whole_number("verdicts_in_flight", config.verdicts_in_flight, least=1),
+        in_flight=max(in_flight, MOST_REQUESTS) if isinstance(backbone.engine, SendsBatches) else in_flight,
     )
 
 

@@ -121,7 +121,12 @@ class Backbones:
             price, used = load_prices().get(backbone.config.name), backbone.counters
             if price is None:
                 return None
-            spent += price.of(used.prompt_tokens, used.completion_tokens, used.cached_tokens)
+            later = used.batched
+            spent += price.of(later.prompt_tokens, later.completion_tokens, later.cached_tokens, batch=True) + price.of(
+                used.prompt_tokens - later.prompt_tokens,
+                used.completion_tokens - later.completion_tokens,
+                used.cached_tokens - later.cached_tokens,
+            )
         return spent
 
     def traffic(self) -> "Traffic":

@@ -132,7 +132,7 @@ def _spend_earlier(meters: RunMeters, second_roles: tuple[str, ...], folder: Pat
         for call in ledger(folder / name, CallRecord):
             meter = meters.second if meters.second and call.role in second_roles else meters.main
             if meter is not None and not call.cache_hit:
-                meter.spend(call.prompt_tokens, call.completion_tokens, call.cached_tokens)
+                meter.spend(call.prompt_tokens, call.completion_tokens, call.cached_tokens, batch=call.batched)
     if meters.embedder is not None:
         for row in ledger(folder / EMBEDDINGS, EmbeddingRecord):
             meters.embedder.spend(row.tokens)

@@ -1,7 +1,7 @@
 """Plan of a run: its parts and settings, their identity, and the run's folder."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from memsys.errors import ConfigError, quoted
 from memsys.files import path_problem
 from memsys.index.settings import FLAT, IndexSettings
 from memsys.llm.config import BackboneConfig
+from memsys.llm.engines.contract import MOST_REQUESTS, SendsBatches
 from memsys.protocol import MemoryConfig
 from memsys.settings import check_mapping, check_name
 from memsys.vocabulary import Json
@@ -99,6 +100,8 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     for part in ("memory", "embedder"):
         check_name(f"{part}.name", parts[part].name)
     schedule = Schedule(latency=settings["timing"] == "latency", **settings["schedule"])
+    if parts.get("backbone") is not None and isinstance(parts["backbone"].engine, SendsBatches):
+        schedule = replace(schedule, questions_in_flight=max(schedule.questions_in_flight, MOST_REQUESTS))
     return Plan(
         settings=settings,
         schedule=schedule,

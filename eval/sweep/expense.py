@@ -1,6 +1,6 @@
 """Costs of a run at a hosted model, said before its first call, and a question where somebody can answer it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,7 +15,7 @@ from eval.runs.rows import ledger
 from eval.runs.rundir import CALLS
 from eval.sweep.costing import CostTotals, plan_calls, total
 from memsys.llm.config import BackboneConfig
-from memsys.llm.engines.contract import ServedByOthers
+from memsys.llm.engines.contract import SendsBatches, ServedByOthers
 from memsys.llm.ledger import CallRecord
 from memsys.proxies import is_local
 
@@ -30,6 +30,7 @@ class Expense:
         price: of the tokens; ``None`` where it is not known.
         made: calls that earlier parts of the run have made.
         known: whether the memory system says what it asks.
+        later: share of ``totals`` that is sent in batches.
     """
 
     backbone: str
@@ -37,6 +38,7 @@ class Expense:
     price: Price | None
     made: int
     known: bool
+    later: CostTotals = field(default_factory=CostTotals)
 
     def text(self) -> str:
         """Return what the run will cost, in one line."""
@@ -46,8 +48,11 @@ class Expense:
         said = f"{self.backbone}: about {self.totals.calls:,.0f} calls{earlier} with {tokens}{more}"
         if self.price is None:
             return f"{said}; conf/{FILE.name} has no price of it"
-        dollars = self.price.of(self.totals.prompt, self.totals.reply)
-        return f"{said}: ${dollars:.2f} (list prices of {self.price.date or 'no date'})"
+        at_once = self.totals - self.later
+        dollars = self.price.of(at_once.prompt, at_once.reply)
+        dollars += self.price.of(self.later.prompt, self.later.reply, batch=True)
+        batches = ", answers in batches" if self.later.calls else ""
+        return f"{said}: ${dollars:.2f} (list prices of {self.price.date or 'no date'}{batches})"
 
 
 def expense(plan: Plan) -> Expense | None:
@@ -65,7 +70,10 @@ def expense(plan: Plan) -> Expense | None:
     made, done = _made(path)
     left = total(own) - done
     rest = CostTotals(max(left.calls, 0), max(left.prompt, 0), max(left.reply, 0))
-    return Expense(backbone.name, rest, load_prices().get(backbone.name), made, known)
+    answers = total([each for each in own if each.phase == "answer"])
+    later = CostTotals(min(answers.calls, rest.calls), min(answers.prompt, rest.prompt), min(answers.reply, rest.reply))
+    later = later if isinstance(backbone.engine, SendsBatches) else CostTotals()
+    return Expense(backbone.name, rest, load_prices().get(backbone.name), made, known, later)
 
 
 def is_hosted(backbone: BackboneConfig) -> bool:

@@ -16,3 +16,4 @@ class CompletedAttempt:
     transport_retries: int = 0
     endpoint: str = ""
     shortened: bool = False
+    batched: bool = False

@@ -63,7 +63,7 @@ class Backbone:
         self.config, self.engine, self.counters = config, engine, Counters()
         self._cache, self._on_call, self._run_seed = cache, on_call, run_seed
         self.meter: SpendingMeter | None = None
-        self._transport = Transport(config, engine, log_dir)
+        self._transport = Transport(config, engine, log_dir, None if cache is None else cache.folder / "batches")
         self._shared: SharedBackbone | None = None
         self.accepted = AcceptedFields(config)
 

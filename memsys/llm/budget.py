@@ -78,12 +78,18 @@ class Budget:
             self._idle.set()
 
     def spend(
-        self, prompt_tokens: int, completion_tokens: int, price: TokenPrice | None, cached_tokens: int = 0
+        self,
+        prompt_tokens: int,
+        completion_tokens: int,
+        price: TokenPrice | None,
+        cached_tokens: int = 0,
+        *,
+        batch: bool = False,
     ) -> None:
         """Count what a call cost."""
         self.spent_tokens += prompt_tokens + completion_tokens
         if price is not None:
-            self.spent_dollars += price.of(prompt_tokens, completion_tokens, cached_tokens)
+            self.spent_dollars += price.of(prompt_tokens, completion_tokens, cached_tokens, batch=batch)
 
     @property
     def is_exceeded(self) -> bool:
@@ -121,9 +127,11 @@ class SpendingMeter:
     budget: Budget
     price: TokenPrice | None = None
 
-    def spend(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int | None) -> None:
+    def spend(
+        self, prompt_tokens: int, completion_tokens: int, cached_tokens: int | None, *, batch: bool = False
+    ) -> None:
         """Count what a call cost."""
-        self.budget.spend(prompt_tokens, completion_tokens, self.price, cached_tokens or 0)
+        self.budget.spend(prompt_tokens, completion_tokens, self.price, cached_tokens or 0, batch=batch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -34,7 +34,7 @@ from memsys.llm.structured import Parsed
 from memsys.llm.thoughts import read_text, strip_thinking
 from memsys.llm.token_usage import is_shortened, prompt_text, with_counted_tokens
 from memsys.llm.tokens import TokenCounter
-from memsys.llm.transport import Sent, Transport
+from memsys.llm.transport import Sent, Transport, Written
 from memsys.llm.wire import (
     WireRequest,
     effective_temperature,
@@ -53,19 +53,25 @@ _KINDS = (BackboneUnusableError, RequestRefusedError, RepeatedFailureError)
 
 
 @dataclass(slots=True)
-class Counters:
+class TokenCounts:
+    """Tokens of calls made; ``cached_tokens``: of the prompts', those that the server took from its cache."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+
+
+@dataclass(slots=True)
+class Counters(TokenCounts):
     """Counts of a backbone's work since it was opened; tokens of calls made, not of cached ones.
 
-    ``shortened``: calls of whose prompt the server read only a part. ``cached_tokens``: of the prompts' tokens, those
-    that the server took from its cache of prompts.
+    ``shortened``: calls of whose prompt the server read only a part. ``batched``: the share of batches.
     """
 
     calls: int = 0
     cache_hits: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
     shortened: int = 0
-    cached_tokens: int = 0
+    batched: TokenCounts = field(default_factory=TokenCounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +281,16 @@ class BoundModel:
         self, request: WireRequest, digest: str, scope: CallScope, in_flight: ExitStack
     ) -> CompletedAttempt:
         shared = self._shared
+        if shared.transport.takes_later(scope):  # one batch, however many calls there are
+            sent = await self._send_within_budget(request, in_flight, later=digest)
+            return CompletedAttempt(sent.reply, digest, False, 0.0, sent.retries, sent.endpoint, batched=True)
         async with shared.limiter.slot(scope.phase) as waited:
             sent = await self._send_within_budget(request, in_flight)
         return CompletedAttempt(sent.reply, digest, False, waited, sent.retries, sent.endpoint)
 
-    async def _send_within_budget(self, request: WireRequest, in_flight: ExitStack) -> Sent[Completion]:
+    async def _send_within_budget(
+        self, request: WireRequest, in_flight: ExitStack, later: str = ""
+    ) -> Sent[Completion]:
         """Send a request, if the run may still spend on it.
 
         Raises:
@@ -287,14 +298,15 @@ class BoundModel:
         """
         meter = self._shared.meter
         if meter is None:
-            return await self._exchange(request)
+            return await self._exchange(request, later)
         await meter.budget.begin()
         in_flight.callback(meter.budget.end)
-        sent = await self._exchange(request)
-        meter.spend(sent.reply.prompt_tokens, sent.reply.completion_tokens, sent.reply.cached_tokens)
+        sent = await self._exchange(request, later)
+        spent = sent.reply.prompt_tokens, sent.reply.completion_tokens, sent.reply.cached_tokens
+        meter.spend(*spent, batch=bool(later))
         return sent
 
-    async def _exchange(self, request: WireRequest) -> Sent[Completion]:
+    async def _exchange(self, request: WireRequest, later: str = "") -> Sent[Completion]:
         """Send a request. One that a filter withheld has a reply, which says so, as where the reply was withheld."""
         transport, begun = self._shared.transport, perf_counter()
         generated = ""
@@ -308,8 +320,9 @@ class BoundModel:
         await self._probe()
         try:
             largest, name = largest_reply(self._shared.config, request.body), self._conversation_id
-            body, text = request.body, request.text
-            sent = await transport.send(request.path, body, read, text=text, affinity=name, largest=largest)
+            body = request.body
+            written = Written(request.text, later)
+            sent = await transport.send(request.path, body, read, written=written, affinity=name, largest=largest)
             if not sent.reply.estimated:
                 return sent
             prompt = prompt_text(request.body)
@@ -350,6 +363,10 @@ class BoundModel:
             shared.counters.prompt_tokens += completion.prompt_tokens
             shared.counters.completion_tokens += completion.completion_tokens
             shared.counters.cached_tokens += completion.cached_tokens or 0
+            if answered.batched:
+                shared.counters.batched.prompt_tokens += completion.prompt_tokens
+                shared.counters.batched.completion_tokens += completion.completion_tokens
+                shared.counters.batched.cached_tokens += completion.cached_tokens or 0
         if shared.on_call is None:
             return
         shared.on_call(
@@ -376,6 +393,7 @@ class BoundModel:
                 thought=read_text(completion.text).rule,
                 estimated=completion.estimated,
                 shortened=answered.shortened,
+                batched=answered.batched,
             )
         )
 

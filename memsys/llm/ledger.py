@@ -15,6 +15,7 @@ class CallRecord:
     :mod:`memsys.llm.outcomes`; empty in rows of older versions. ``thought``: name of the rule by which a thought was
     cut from the reply (:mod:`memsys.llm.thoughts`); empty where it holds none. ``estimated``: the server reported no
     tokens, and they were counted here. ``shortened``: the server read fewer tokens than the prompt has words.
+    ``batched``: it was sent with others as a batch, whose price is lower and of whose ``seconds`` nothing is known.
     """
 
     conversation_id: str
@@ -39,3 +40,4 @@ class CallRecord:
     thought: str = ""
     estimated: bool = False
     shortened: bool = False
+    batched: bool = False

@@ -10,11 +10,12 @@ import logging
 import os
 import random
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -23,9 +24,10 @@ from memsys.credentials import MASK, bearer, redacted
 from memsys.endpoint_urls import asked_address
 from memsys.errors import BackboneError
 from memsys.http_bodies import ACCEPTED, BodyError, BodyTooLargeError, BoundedBody
+from memsys.llm.batches import Batches
 from memsys.llm.config import BackboneConfig
 from memsys.llm.endpoints import Endpoints
-from memsys.llm.engines.contract import Answered, AnswersItself, Endpoint, Engine, OtherServerError
+from memsys.llm.engines.contract import Answered, AnswersItself, Endpoint, Engine, OtherServerError, SendsBatches
 from memsys.llm.engines.openai import OTHERWISE
 from memsys.llm.rate_limits import RateLimits
 from memsys.llm.refusals import (
@@ -37,6 +39,7 @@ from memsys.llm.refusals import (
     stated_error,
     unstated_error,
 )
+from memsys.llm.scope import CallScope
 from memsys.llm.wire import MalformedReplyError
 from memsys.proxies import Proxy, proxy_of
 from memsys.retrying import LEAST_PAUSE, asked_pause, pause_before
@@ -62,6 +65,8 @@ _PIECE = 65536
 _BYTES_PER_TOKEN = 4
 #: Seconds that a page may take by which a server describes itself.
 _LOOK_SECONDS = 10.0
+#: Seconds that a file of a batch may take on its way.
+_FILE_SECONDS = 600.0
 #: Seconds of a pause that is said on the console.
 _LONG_PAUSE = 2.0
 
@@ -84,6 +89,21 @@ class Sent(Generic[T]):
     endpoint: str
 
 
+class Written(NamedTuple):
+    """More about a request.
+
+    Attributes:
+        text: of its body, where the caller has written it; JSON.
+        later: key of the call, where its reply may come by a batch; see :meth:`Transport.takes_later`.
+    """
+
+    text: str = ""
+    later: str = ""
+
+
+_UNWRITTEN = Written()
+
+
 class Transport:
     """Sends requests to an engine's endpoints. Belongs to one event loop.
 
@@ -91,10 +111,13 @@ class Transport:
         config: timeouts and retries.
         engine: gives endpoints, and repairs them after a lost connection.
         log_dir: for the engine's log.
+        batch_dir: for what is known of batches, where the engine sends some.
     """
 
-    def __init__(self, config: BackboneConfig, engine: Engine, log_dir: Path) -> None:
+    def __init__(self, config: BackboneConfig, engine: Engine, log_dir: Path, batch_dir: Path | None = None) -> None:
         self._config, self._engine, self._log_dir = config, engine, log_dir
+        self._batch_dir = batch_dir or log_dir / "batches"
+        self._batches: Batches | None = None
         self._itself = engine if isinstance(engine, AnswersItself) else None
         self._session: aiohttp.ClientSession | None = None
         self._endpoints = Endpoints(engine.name, ())
@@ -119,9 +142,19 @@ class Transport:
             auto_decompress=False,  # see memsys.http_bodies
             cookie_jar=aiohttp.DummyCookieJar(),
         )
+        if isinstance(self._engine, SendsBatches):
+            server = self._endpoints.first.base_url
+            self._batches = Batches(self._batch_dir, server, self, self._engine.batch_times)
+
+    def takes_later(self, scope: CallScope) -> bool:
+        """Return whether a call of this origin goes into a batch."""
+        return self._batches is not None and self._batches.takes(scope)
 
     async def close(self) -> None:
         """Close the session; the engine runs on."""
+        if self._batches is not None:
+            await self._batches.close()
+            self._batches = None
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -166,7 +199,7 @@ class Transport:
         body: Mapping[str, Json],
         read: Callable[[Any, float], T],
         *,
-        text: str = "",
+        written: Written = _UNWRITTEN,
         affinity: str = "",
         largest: int = _USUAL_REPLY,
     ) -> Sent[T]:
@@ -176,7 +209,7 @@ class Transport:
             path: below the endpoint's base URL; starting with ``//``, below the server's root.
             body: without the model's name.
             read: makes the result from the JSON reply and the seconds it took; a ``MalformedReplyError`` is retried.
-            text: of the body, where the caller has written it; JSON.
+            written: more about the request.
             affinity: requests of equal affinity prefer one endpoint among equally busy ones.
             largest: bytes of the reply; one that is larger is refused before it is read.
 
@@ -192,7 +225,8 @@ class Transport:
             endpoint = self._endpoints.take(affinity, avoid=endpoint)
             try:
                 await self._check_server()
-                payload, seconds = await self._post(endpoint, path, body, text or json.dumps(body), largest)
+                post = self._post_later(written.later) if written.later else self._post
+                payload, seconds = await post(endpoint, path, body, written.text or json.dumps(body), largest)
                 return Sent(read(payload, seconds), resent, self._endpoints.label(endpoint))
             except (TransientServerError, MalformedReplyError) as error:
                 failure = error
@@ -250,7 +284,15 @@ class Transport:
             raise _ConnectionLostError(f"{type(error).__name__}: {error}{through}") from error
         except aiohttp.ClientError as error:
             raise TransientServerError(f"{type(error).__name__}: {redacted(str(error))}{through}") from error
-        seconds = perf_counter() - begun
+        return self._payload(answered, endpoint, url, through), perf_counter() - begun
+
+    def _payload(self, answered: Answered, endpoint: Endpoint, url: str, through: str = "") -> Any:
+        """Return the JSON of a reply.
+
+        Raises:
+            TransientServerError: it is none, or states an error that may pass.
+            BackboneError: it states another error.
+        """
         raw, status = answered.body, answered.status
         payload = _payload(raw)
         stated = stated_error(payload)
@@ -266,7 +308,57 @@ class Transport:
             raise TransientServerError(
                 f"the reply is not JSON ({asked_address(url, _SETTING)}); it begins {begin.message!r}"
             )
-        return payload, seconds
+        return payload
+
+    def _post_later(self, key: str) -> Callable[..., Awaitable[tuple[Any, float]]]:
+        """Return what gets a reply by a batch, whose seconds are not known: 0."""
+
+        async def post(
+            endpoint: Endpoint, path: str, body: Mapping[str, Json], text: str, largest: int
+        ) -> tuple[Any, float]:
+            assert self._batches is not None
+            answered = await self._batches.answer(path, _with_model(text, endpoint.model), key)
+            return self._payload(answered, endpoint, endpoint.base_url + path), 0.0
+
+        return post
+
+    async def page(self, path: str, body: Json = None, *, file: bytes = b"", largest: int = 0) -> bytes:
+        """See :class:`memsys.llm.batches.BatchPages`; tried again where that cannot do anything twice."""
+        retries = 0 if body is not None else self._config.transport_retries
+        for retry in count():
+            try:
+                return await self._page(path, body, file, largest or _USUAL_REPLY)
+            except TransientServerError as error:
+                if retry >= retries:
+                    raise
+                await asyncio.sleep(max(error.pause, pause_before(retry, self._config.backoff_s)))
+        raise AssertionError
+
+    async def _page(self, path: str, body: Json, file: bytes, largest: int) -> bytes:
+        assert self._session is not None, "the backbone is not open: use `async with Backbone(...)`"
+        endpoint = self._endpoints.first
+        url, proxy = self._place(endpoint, path)
+        form: aiohttp.FormData | None = None
+        if file:
+            form = aiohttp.FormData()
+            form.add_field("purpose", "batch")
+            form.add_field("file", file, filename="memsys.jsonl", content_type="application/jsonl")
+        headers = {name: value for name, value in _headers(endpoint).items() if name != "Content-Type"}
+        try:
+            async with self._session.request(
+                "GET" if body is None and form is None else "POST", url, data=form, json=body, headers=headers,
+                allow_redirects=False, proxy=proxy.address if proxy else None,
+                timeout=aiohttp.ClientTimeout(total=_FILE_SECONDS),
+            ) as response:  # fmt: skip
+                whole = BoundedBody(response.headers, largest)
+                async for piece in response.content.iter_chunked(_PIECE):
+                    whole.add(piece)
+                answered = Answered(response.status, response.headers, whole.whole())
+        except (aiohttp.ClientError, TimeoutError, BodyError) as error:
+            raise TransientServerError(f"{type(error).__name__}: {redacted(str(error))}") from error
+        if answered.status != 200 or not path.endswith("/content"):
+            self._payload(answered, endpoint, url)
+        return answered.body
 
     def _place(self, endpoint: Endpoint, path: str) -> tuple[str, Proxy | None]:
         """Return the address of a page, and the proxy that leads there: for hosted servers alone, not for ours."""

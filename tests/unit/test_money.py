@@ -46,6 +46,14 @@ def test_a_hosted_run_says_what_it_costs_and_asks(
     assert agrees(hosted(tmp_path), agreed=False)  # nobody to ask
 
 
+def test_answers_in_batches_cost_half(tmp_path: Path) -> None:
+    live, later = (expense(hosted(tmp_path, f"backbone/engine={engine}")) for engine in ("openai", "openai_batch"))
+    assert live is not None and later is not None and live.price is not None
+    assert later.later.calls == live.totals.calls  # rag asks nothing while it writes
+    at_once = live.price.of(live.totals.prompt, live.totals.reply)
+    assert f": ${at_once / 2:.2f} (" in later.text() and "answers in batches)" in later.text()
+
+
 def test_a_server_of_this_machine_costs_nothing(tmp_path: Path) -> None:
     with standin("sglang") as one:
         plan = compose_plan(settings_of(one, tmp_path))

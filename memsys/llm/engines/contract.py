@@ -61,6 +61,32 @@ class AnswersItself(Protocol):
         """
 
 
+#: Requests of a batch, as OpenAI limits them.
+MOST_REQUESTS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTimes:
+    """Times of batches.
+
+    Attributes:
+        quiet_s: seconds without a further request after which a batch is sent.
+        poll_s: seconds between two questions whether it is done.
+    """
+
+    quiet_s: float
+    poll_s: float
+
+
+@runtime_checkable
+class SendsBatches(Protocol):
+    """An engine, or its settings, whose server takes batches (:mod:`memsys.llm.batches`)."""
+
+    @property
+    def batch_times(self) -> BatchTimes:
+        """When a batch is sent, and how often it is asked for."""
+
+
 class Engine(Protocol):
     """A running (or startable) backbone server. Lives in one process; several event loops may use it in turn."""
 
