@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data prompts demo test test-serve test-outside test-sources parity parity-whole parity-mutations fault-campaign lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data prompts demo test test-commands test-serve test-outside test-sources parity parity-whole parity-mutations fault-campaign lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,7 +42,10 @@ demo: models  ## the sample conversation through RAG, A-Mem and CLAG on an embed
 	$(PY) -m eval.run +experiment=quickstart
 
 test: models  ## the whole fast suite
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve and not slurm and not sources and not outside"
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve and not slurm and not sources and not outside and not commands"
+
+test-commands: models  ## every command as users start it: from a wheel, from the pages of docs, with plug-ins, into streams that are closed or full
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m commands tests/commands
 
 fault-campaign: models  ## hundreds of kills, bad replies, damaged files and full disks over every preset (an hour; SECONDS=300 for less, ONLY=kills for one kind)
 	$(PY) -m tests.support.faults --workers $(WORKERS) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only "$(ONLY)")
