@@ -1,7 +1,6 @@
 """Settings that were constants in code before: with the value of then, a run is the run that it was.
 
-Its identity leaves them out, so that its folder is found again and it is not run twice. What is said of an older run,
-which did not record them, puts them in.
+Its identity leaves them out, so that its folder is found again and it is not run twice.
 """
 
 from collections.abc import Mapping
@@ -61,17 +60,3 @@ def without_former_constants(memory: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(kept.get("host"), Mapping):
         kept["host"] = without_former_constants(kept["host"])
     return kept
-
-
-def with_former_constants(memory: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a memory's settings with the former constants that they lack, in the groups that they have.
-
-    Constants of other systems with a group of that name are among them: ask for the settings that the preset has.
-    """
-    filled = {key: dict(value) if isinstance(value, Mapping) else value for key, value in memory.items()}
-    for dotted, constant in FORMER_CONSTANTS.items():
-        parent, _, child = dotted.rpartition(".")
-        group = filled.get(parent) if parent else filled
-        if isinstance(group, dict):
-            group.setdefault(child, constant)
-    return filled

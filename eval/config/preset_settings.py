@@ -9,7 +9,6 @@ from typing import Any
 
 from eval.commands.plugins import VARIABLE
 from eval.config.compose import find_settings
-from eval.config.former_constants import with_former_constants
 from eval.config.presets import MEMORY, current_name
 from eval.runs.machine_paths import without_places
 
@@ -47,14 +46,14 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def overrides(settings: Mapping[str, Any], folder: Path = MEMORY) -> dict[str, Any]:
     """Return the settings of a run's memory (or of another part) that differ from its YAML, flat and sorted.
 
-    A key that the run's version did not have yet counts as no difference, unless the value that then stood in code is
-    known and another one; an interpolation, or a part without a YAML, counts as none.
+    A key that the run's version did not have yet counts as no difference, nor does an interpolation; a part without a
+    YAML has none.
     Roles and sampling take settings that their YAML leaves out: these differ by being there.
     """
     defaults = default_settings(str(settings.get("name")), folder)
     if defaults is None:
         return {}
-    own = flat(with_former_constants(settings))
+    own = flat(settings)
     changed = {
         key
         for key, default in defaults.items()

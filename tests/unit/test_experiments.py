@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from hydra import compose, initialize_config_dir
 
-from eval.config.former_constants import with_former_constants, without_former_constants
-from eval.config.preset_settings import flat
+from eval.config.former_constants import without_former_constants
 from eval.config.presets import preset_names, read_settings
 from eval.loaders.selection import Selection
 from eval.results.tables.comparability import other_terms
@@ -274,14 +273,6 @@ def test_a_former_constant_is_part_of_the_identity_where_it_was_changed(memory: 
     changed = {**settings, **({parent: group} if parent else group)}
     assert without_former_constants(changed) != before
     assert without_former_constants(before) == before
-
-
-@pytest.mark.parametrize("memory", ["memoryos", "gam", "lightmem_small"])
-def test_former_constants_that_an_older_run_did_not_record_are_put_in(memory: str) -> None:
-    settings = dict(composed(memory))
-    before = without_former_constants(settings)
-    assert before != settings
-    assert flat(settings).items() <= flat(with_former_constants(before)).items()
 
 
 def test_former_constants_are_left_out_of_a_runs_identity() -> None:
