@@ -8,6 +8,8 @@ again.
 import hashlib
 import json
 from dataclasses import asdict
+from dataclasses import fields as fields_of
+from typing import Any
 
 from memsys.llm.outcomes import is_failed, is_withheld
 from memsys.rows import record_from
@@ -17,6 +19,8 @@ _PREFIX = b'{"key": "'
 _KEY_LENGTH = 64  # hexadecimal digits of a sha256
 _HEAD = len(_PREFIX) + _KEY_LENGTH
 _SUM = b', "sum": "'
+#: What is stored of a reply; ``refusal`` is of replies that are not.
+_FIELDS = tuple(field.name for field in fields_of(Completion) if field.name != "refusal")
 _SUM_BYTES = 8
 #: Bytes of a row behind its reply: the checksum in hexadecimal digits, and what closes the row.
 _TAIL = len(_SUM) + 2 * _SUM_BYTES + len(b'"}\n')
@@ -29,8 +33,8 @@ def written_row(key: str, reply: Completion) -> bytes:
         key: sha256 in hexadecimal digits.
         reply: any.
     """
-    fields = asdict(reply)
-    del fields["refusal"]  # of replies that are not stored
+    fields: dict[str, Any] = {name: getattr(reply, name) for name in _FIELDS}  # asdict takes twenty times as long
+    fields["logprobs"] = [asdict(one) for one in reply.logprobs]
     if not reply.estimated:  # as rows were before there was the field
         del fields["estimated"]
     if not reply.tool_calls:  # only programs behind the proxy have tools
