@@ -18,6 +18,7 @@ OF_THE_CHECKOUT = {
     "eval/results/papers/departures.py",
     "eval/results/figures/scale.py",
     "eval/results/choices_page.py",
+    "eval/sweep/hosted_page.py",
 }
 WORDED = ("in_checkout", "of_source", "described")
 TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)

@@ -48,6 +48,7 @@ ELSEWHERE = {
     "eval.results.figures.scale", "eval.proxy", "eval.convert_data", "eval.parity", "eval.parity.stages",
     "eval.results.own.results_page", "eval.parity.mutations", "eval.parity.page", "eval.sign", "eval.check_memory",
     "eval.completion", "eval.demo", "eval.probe", "eval.reproduce", "eval.stress", "eval.verify",
+    "eval.sweep.hosted_page",
 }  # fmt: skip
 
 

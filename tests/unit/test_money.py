@@ -15,6 +15,7 @@ from eval.config.prices import Price, load_prices
 from eval.running.composed import compose_plan
 from eval.running.progress import TrafficSince, traffic_note
 from eval.sweep.expense import agrees, expense
+from eval.sweep.hosted_page import PAGE, RUNS, hosted_costs
 from memsys.llm.rate_limits import RateLimits
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
 from tests.support.standin import run_on, settings_of, standin
@@ -122,3 +123,27 @@ def test_a_refused_request_holds_the_others_up_and_none_is_answered_twice(tmp_pa
         server.state.bodies = bodies
         asyncio.run(run(server.url))
         assert server.state.count == 12 + 3
+
+
+def hosted_rows() -> list[list[str]]:
+    """Rows of the table of hosted runs in docs/models.md."""
+    table = PAGE.read_text("utf-8").partition("<!-- hosted: begin -->")[2].partition("<!-- hosted: end -->")[0]
+    lines = table.strip().splitlines()[2:]
+    return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_page_of_models_says_dollars_by_todays_prices() -> None:
+    rows = hosted_rows()
+    assert list(dict.fromkeys(row[0] for row in rows)) == [" ".join(settings) for settings in RUNS]
+    for _, backbone, _, _, prompt, reply, dollars, batches in rows:
+        whole = load_prices()[backbone].of(float(prompt) * 1e6, float(reply) * 1e6)
+        assert dollars == f"{whole:.2f}", "run python -m eval.sweep.hosted_page"
+        assert whole / 2 - 0.01 <= float(batches) <= whole + 0.01
+
+
+def test_the_page_of_models_says_tokens_by_todays_plan(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMSYS_DATA", str(data_dir))
+    (costs,) = hosted_costs(RUNS[0])
+    said = hosted_rows()[0]
+    assert said[3] == f"{costs.calls.calls:,.0f}", "run python -m eval.sweep.hosted_page"
+    assert said[4:6] == [f"{costs.calls.prompt / 1e6:.2f}", f"{costs.calls.reply / 1e6:.2f}"]
