@@ -14,10 +14,10 @@ from eval.loaders.shapes import shape_of
 from eval.rendering.markdown import render_markdown, replace_tables
 from eval.rendering.table import Cell, Column, Span, Table
 from eval.runs.files import write_atomic
-from eval.sweep.calls import ExpectedCalls
 from eval.sweep.cells import Composer
 from eval.sweep.costing import CostTotals, expected_calls, total
 from memsys.assets.paths import ROOT
+from memsys.call_model import ExpectedCalls
 
 PAGE = ROOT / "docs" / "models.md"
 #: Name of the table in its markers.
