@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.results.papers.printed import TEXT, load_printed, papers
+from eval.results.papers.printed import PRINTED, TEXT, later_versions, load_printed, papers
+from eval.results.tables.paper_page import paper_page, short_table
+from eval.results.tables.paper_tables import build_tables
 from eval.scoring.protocols import protocol_names
 from memsys.errors import DataError
 
@@ -37,6 +39,35 @@ def test_numbers_per_table(paper: str, expected: dict[int, int]) -> None:
 
 def test_the_four_papers_are_there() -> None:
     assert {"clag", "memfly", "sage", "xmemory"} <= set(papers())
+
+
+def _with_a_later_version(tmp_path: Path, *lines: str) -> Path:
+    text = (PRINTED / "clag.csv").read_text(encoding="utf-8")
+    (tmp_path / "clag.csv").write_text(text, encoding="utf-8")
+    (tmp_path / "clag.v2.csv").write_text("\n".join([text.splitlines()[0], *lines, ""]), encoding="utf-8")
+    return tmp_path
+
+
+def test_a_later_version_of_a_paper_is_shown_next_to_the_one_that_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = _with_a_later_version(tmp_path, "clag,1,RAG,LoCoMo F1,locomo,qwen3_06b,rag,clag,f1_set,,13.25,,")
+    assert papers(folder) == ("clag",)
+    found = later_versions("clag", folder)
+    assert [number.text for number in found["v2"]] == ["13.25"] and later_versions("clag") == {}
+    monkeypatch.setattr("eval.results.tables.paper_tables.later_versions", lambda _: found)
+    (table,) = build_tables("clag", [], [1])[0]
+    lines = paper_page(table).splitlines()
+    assert "Printed: arXiv:2603.15421, March 2026." in lines
+    (place,) = [number for number, line in enumerate(lines) if "| printed, v2 |" in line]
+    assert "| 13.25 |" in lines[place] and "| printed | 12.9 |" in lines[place - 1]
+    assert sum(row[1] == "printed, v2" for row in short_table(table).rows) == 1
+
+
+def test_a_later_number_without_an_earlier_one_is_named(tmp_path: Path) -> None:
+    folder = _with_a_later_version(tmp_path, "clag,1,RAG+,LoCoMo F1,locomo,qwen3_06b,rag,clag,f1_set,,13.25,,")
+    with pytest.raises(DataError, match=r"clag\.v2\.csv: table 1, row 'RAG\+', .* is not in clag\.csv"):
+        later_versions("clag", folder)
 
 
 def test_every_number_names_its_paper_and_a_protocol_that_exists() -> None:

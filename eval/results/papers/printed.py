@@ -2,6 +2,9 @@
 
 Values are kept as printed (``12.9`` stays ``12.9``), so that a table shows the paper's own digits. What is known to be
 wrong with a number is in its ``note``. What follows from what is checked by :mod:`eval.results.papers.arithmetic`.
+
+``results/printed/<paper>.<version>.csv`` has the numbers of a later version of the paper, in the same columns; the
+specification of its tables says which version ``<paper>.csv`` is.
 """
 
 import csv
@@ -72,7 +75,33 @@ _COLUMNS = tuple("value" if field.name == "text" else field.name for field in fi
 
 def papers(folder: Path = PRINTED) -> tuple[str, ...]:
     """Return the names of the papers with printed numbers, sorted."""
-    return tuple(sorted(path.stem for path in folder.glob("*.csv")))
+    return tuple(sorted(path.stem for path in folder.glob("*.csv") if "." not in path.stem))
+
+
+def later_versions(paper: str, folder: Path = PRINTED) -> dict[str, tuple[PrintedNumber, ...]]:
+    """Read the numbers that later versions of a paper print, by version, sorted.
+
+    Raises:
+        DataError: a file is malformed, or has a number that the version before does not print.
+    """
+    paths = sorted(folder.glob(f"{paper}.*.csv"))
+    before = {place_of(number) for number in load_printed(paper, folder)} if paths else set()
+    found = {}
+    for path in paths:
+        numbers = _read(path)
+        if strange := [number for number in numbers if place_of(number) not in before]:
+            first = strange[0]
+            raise DataError(
+                f"{path}: table {first.table}, row {first.row!r}, column {first.column!r} is not in {paper}.csv; give "
+                "the number its row and column there, and its backbone and data set"
+            )
+        found[path.stem.removeprefix(f"{paper}.")] = numbers
+    return found
+
+
+def place_of(number: PrintedNumber) -> tuple[int, str, str, str, str]:
+    """Return what tells a number of a paper from its others: table, backbone, data set, row and column."""
+    return number.table, number.backbone, number.dataset, number.row, number.column
 
 
 def load_printed(paper: str, folder: Path = PRINTED) -> tuple[PrintedNumber, ...]:
@@ -85,6 +114,10 @@ def load_printed(paper: str, folder: Path = PRINTED) -> tuple[PrintedNumber, ...
     if not path.is_file():
         known = ", ".join(papers(folder)) or "none"
         raise DataError(f"{path} does not exist; papers with printed numbers: {known}")
+    return _read(path)
+
+
+def _read(path: Path) -> tuple[PrintedNumber, ...]:
     with path.open(encoding="utf-8", newline="") as handle:
         reader = csv.DictReader(handle, strict=True)
         try:
@@ -118,7 +151,7 @@ def _number(row: Mapping[str, str], path: Path, line: int) -> PrintedNumber:
 def _check_unique(numbers: Iterable[PrintedNumber], path: Path) -> None:
     seen = set()
     for number in numbers:
-        key = (number.table, number.backbone, number.dataset, number.row, number.column)
+        key = place_of(number)
         if key in seen:
             raise DataError(f"{path}: table {number.table}, row {number.row!r}, column {number.column!r} occurs twice")
         seen.add(key)

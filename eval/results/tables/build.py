@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TypeVar
 
 from eval.config.answer_prompts import AUTHORS
-from eval.results.papers.printed import JUDGE, PrintedNumber
+from eval.results.papers.printed import JUDGE, PrintedNumber, place_of
 from eval.results.stored_run import NO_BACKBONE
 from eval.results.tables.candidates import Candidates, RowKey, Selected, candidates_of, choose, recorded_judge
 from eval.results.tables.comparability import other_terms
@@ -78,8 +79,12 @@ class TableBuilder:
         printed: Sequence[PrintedNumber],
         candidates: Candidates,
         *,
+        later: Mapping[str, Sequence[PrintedNumber]] = MappingProxyType({}),
         printed_alone: bool = False,
     ) -> None:
+        self._later = {
+            version: {place_of(number): number.text for number in numbers} for version, numbers in later.items()
+        }
         self._paper, self._protocol, self._printed_alone = paper, protocol, printed_alone
         self._printed, self._candidates = printed, candidates
         self._other_terms: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -154,7 +159,15 @@ class TableBuilder:
     def _printed_row(self, label: str, place: _BlockPlace, grid: _Grid) -> Row:
         key = self._standing(RowKey(place.backbone, grid.rows[place, label]), place, grid)
         printed = {column: grid.numbers.get((place, label, column)) for column in grid.columns}
-        return Row(label, key, self._cells(key, place, grid, printed))
+        cells = self._cells(key, place, grid, printed)
+        return Row(label, key, tuple(replace(cell, later=self._later_of(cell.printed)) for cell in cells))
+
+    def _later_of(self, printed: PrintedNumber | None) -> dict[str, str]:
+        """Return what later versions of the paper print in the place of a number, by version."""
+        if printed is None:
+            return {}
+        place = place_of(printed)
+        return {version: numbers[place] for version, numbers in self._later.items() if place in numbers}
 
     def _further_row(self, key: RowKey, place: _BlockPlace, grid: _Grid) -> Row:
         label = next(

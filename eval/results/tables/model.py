@@ -1,6 +1,7 @@
 """Model of a table: blocks of rows of cells, each with printed and measured value, or the reason for a gap."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from eval.metrics.registry import matching
@@ -43,6 +44,7 @@ class TableCell:
         measurable: false where no run could give one.
         equivalence: the test of the measured against the printed number; ``None`` where they may not be compared.
         fillable: false where ``missing`` tells why no run that can be made here fills it.
+        later: what later versions of the paper print here, by version.
     """
 
     dataset: str
@@ -52,6 +54,7 @@ class TableCell:
     measurable: bool = True
     equivalence: Equivalence | None = None
     fillable: bool = True
+    later: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def comparable(self) -> bool:

@@ -15,6 +15,7 @@ from eval.results.tables.text import (
     coverage,
     dataset_labels,
     definitions,
+    later_texts,
     number,
     pair_table,
     remarks,
@@ -64,6 +65,7 @@ def paper_page(table: PaperTable, others: str = "") -> str:
     own = _rows(table, printed=True)
     return page(
         render_markdown(full_table(own), level=1),
+        f"Printed: {table.paper.version}." if table.paper.version else "",
         f"Systems, backbones and settings that the paper's table does not have: [{others}]({others})."
         if others
         else "",
@@ -112,9 +114,11 @@ def short_table(table: PaperTable) -> Table:
 
     def lines(row: TableLine) -> list[list[Cell]]:
         printed = _marked(row, "printed", [cell.printed.text if cell.printed else "" for cell in row.cells])
+        later: list[list[Cell]] = [[f"printed, {version}", *texts] for version, texts in later_texts(row).items()]
         halves: list[Cell] = [_half(cell) for cell in row.cells]
         found: list[list[Cell]] = [
             *([["printed", *printed]] if row.printed else []),
+            *later,
             *([["measured", *map(_value, row.cells)]] if row.measured else []),
             *([["±", *halves]] if any(halves) else []),
         ]

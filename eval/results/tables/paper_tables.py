@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eval.commands.terminal import stage
-from eval.results.papers.printed import load_printed
+from eval.results.papers.printed import later_versions, load_printed
 from eval.results.stored_run import StoredRun
 from eval.results.tables.build import TableBuilder
 from eval.results.tables.candidates import group_runs
@@ -29,7 +29,8 @@ def build_tables(
     spec = load_spec(paper)
     candidates, unused = group_runs(runs, spec)
     protocol, printed = load_protocol(spec.protocol), load_printed(paper)
-    builder = TableBuilder(spec, protocol, printed, candidates, printed_alone=printed_alone)
+    later = later_versions(paper)
+    builder = TableBuilder(spec, protocol, printed, candidates, later=later, printed_alone=printed_alone)
     tables = []
     for number in numbers or spec.tables:
         with stage(f"{paper}: table {number}"):

@@ -107,6 +107,7 @@ class PaperSpec:
     judges: Mapping[str, str] = field(default_factory=dict)
     backbone_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unfilled: tuple[Mapping[str, Any], ...] = ()
+    version: str = ""
 
     def cannot_be_filled(self, printed: PrintedNumber) -> str:
         """Return why no run fills a printed cell; empty where one can.

@@ -54,7 +54,7 @@ _NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """One written line: ``kind`` is printed, measured, difference, n or verdict."""
+    """One written line: ``kind`` is printed (also of a later version), measured, difference, n or verdict."""
 
     kind: str
     cells: tuple[str, ...]
@@ -71,6 +71,7 @@ def text_lines(line: TableLine, datasets: dict[str, str]) -> list[TextLine]:
     remark, found = coverage(line, datasets), []
     if line.printed:
         found.append(TextLine("printed", tuple(cell.printed.text if cell.printed else "" for cell in line.cells)))
+        found += [TextLine(f"printed, {version}", texts) for version, texts in later_texts(line).items()]
     if line.measured:
         found.append(TextLine("measured", tuple(measured_text(cell) for cell in line.cells), remark))
         found += _details(line)
@@ -78,6 +79,12 @@ def text_lines(line: TableLine, datasets: dict[str, str]) -> list[TextLine]:
         verdicts = tuple(verdict_text(cell) for cell in line.cells)
         found.append(TextLine("verdict", verdicts, "" if line.measured else remark))
     return found
+
+
+def later_texts(line: TableLine) -> dict[str, tuple[str, ...]]:
+    """Return what later versions of the paper print in a line, by version."""
+    versions = sorted({version for cell in line.cells for version in cell.later})
+    return {version: tuple(cell.later.get(version, "") for cell in line.cells) for version in versions}
 
 
 def _details(line: TableLine) -> list[TextLine]:
