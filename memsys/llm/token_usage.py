@@ -10,6 +10,9 @@ from memsys.scripts import estimated_tokens
 from memsys.vocabulary import Completion, Json
 
 _MOST_TOKENS = 2**53
+_CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+#: What Anthropic counts apart from a prompt's other tokens.
+_APART = ("cache_read_input_tokens", "cache_creation_input_tokens")
 #: Han, Kana and Hangul, which no white space separates; a token holds three of them at most.
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _UNSPACED_PER_TOKEN = 3
@@ -37,12 +40,23 @@ def read_usage(usage: Any, *, says_something: bool) -> tuple[int, int, int | Non
     """
     said = usage if isinstance(usage, Mapping) else {}
     prompt, reply = read_count(said.get("prompt_tokens")), read_count(said.get("completion_tokens"))
-    details = said.get("prompt_tokens_details")
-    cached = read_count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
-    if cached is None:  # DeepSeek's name
-        cached = read_count(said.get("prompt_cache_hit_tokens"))
+    cached = _cached(said)
+    if prompt is None and (read := read_count(said.get("input_tokens"))) is not None:
+        prompt = read + sum(read_count(said.get(name)) or 0 for name in _APART)
+    elif prompt is not None and (cached or 0) > prompt:  # a gateway that hands on Anthropic's count
+        prompt += cached or 0
+    reply = read_count(said.get("output_tokens")) if reply is None else reply
     unknown = not prompt or reply is None or (reply == 0 and says_something)
     return prompt or 0, reply or 0, cached, unknown
+
+
+def _cached(usage: Mapping[str, Any]) -> int | None:
+    """Return the tokens that the server took from its cache, as OpenAI, DeepSeek, Moonshot and Anthropic name them."""
+    for names in (usage.get("prompt_tokens_details"), usage.get("input_tokens_details"), usage):
+        for name in _CACHED if isinstance(names, Mapping) else ():
+            if (found := read_count(names.get(name))) is not None:
+                return found
+    return None
 
 
 async def with_counted_tokens(

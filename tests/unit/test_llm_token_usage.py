@@ -9,6 +9,7 @@ import pytest
 from memsys.errors import BackboneError
 from memsys.llm.cache import ReplyCache
 from memsys.llm.ledger import CallRecord
+from memsys.llm.token_usage import read_usage
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
 from tests.support.stub_server import StubServer, stub
 
@@ -124,3 +125,23 @@ def test_a_quarter_of_the_characters_of_chinese_is_warned_of_once(
     assert "token_counter" not in caplog.text
     asyncio.run(count("昨天我和妹妹去公园散步。", "人人生而自由。"))
     assert caplog.text.count("set backbone.token_counter=characters_by_script") == 1
+
+
+@pytest.mark.parametrize(
+    ("usage", "read"),
+    [
+        ({"prompt_tokens": 90, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 64}}, (90, 4, 64)),
+        ({"prompt_tokens": 90, "completion_tokens": 4, "prompt_tokens_details": None}, (90, 4, None)),
+        ({"prompt_tokens": 90, "completion_tokens": 4, "prompt_cache_hit_tokens": 64}, (90, 4, 64)),  # DeepSeek
+        ({"prompt_tokens": 90, "completion_tokens": 4, "cached_tokens": 64}, (90, 4, 64)),  # Moonshot
+        ({"prompt_tokens": 90, "completion_tokens": 4, "cache_read_input_tokens": 64}, (90, 4, 64)),
+        ({"prompt_tokens": 26, "completion_tokens": 4, "cache_read_input_tokens": 64}, (90, 4, 64)),
+        (
+            {"input_tokens": 6, "output_tokens": 4, "cache_read_input_tokens": 64, "cache_creation_input_tokens": 20},
+            (90, 4, 64),
+        ),  # Anthropic, which counts them apart
+        ({"input_tokens": 90, "output_tokens": 4, "input_tokens_details": {"cached_tokens": 64}}, (90, 4, 64)),
+    ],
+)
+def test_tokens_from_a_cache_are_read_under_every_providers_name(usage: Any, read: tuple[int, int, int | None]) -> None:
+    assert read_usage(usage, says_something=True) == (*read, False)

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
+from math import fsum
 from pathlib import Path
 
 from eval.config.prices import EmbeddingPrice, Price, dates_of
@@ -124,7 +125,8 @@ def summary(folder: Path, price: Price | None = None, embedding: EmbeddingPrice 
     rows = [_row(phase, role, one) for (phase, role), one in [*totals(calls).items(), (("all", ""), whole)]]
     notes = []
     if price is not None:
-        dollars = price.of(whole.prompt_tokens, whole.completion_tokens)
+        made = [call for call in calls if not call.cache_hit]
+        dollars = fsum(price.of(one.prompt_tokens, one.completion_tokens, one.cached_tokens or 0) for one in made)
         notes.append(f"dollars: {dollars:.4f}, list prices of {dates_of([price])}")
     shown = columns(("phase", "role", "calls", "cached", "prompt", "reply", "seconds"), left=2)
     return Table("", shown, rows, [*notes, *_embedded(folder, embedding), *_failed(folder)])
