@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from eval.commands.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, program, start
 from eval.commands.whole_numbers import count
-from memsys.errors import BackboneError, ConfigError, MemsysError
+from memsys.errors import BackboneError, BudgetSpentError, ConfigError, MemsysError
 
 if TYPE_CHECKING:
     from eval.judge.work import JudgePlan
@@ -37,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _judge(runs, settings, again=options.again)
     except BackboneError as error:
         complain(f"{error}; verdicts so far are kept, the same command goes on")
+        return EXIT_INCOMPLETE
+    except BudgetSpentError as error:
+        complain(f"{error}; verdicts so far are kept")
         return EXIT_INCOMPLETE
     except MemsysError as error:
         complain(str(error))
@@ -96,6 +99,7 @@ def _measure(people: int | None, known: int | None, runs: Sequence[Path], overri
         found = measure_by_pairs(plan, known or 0)
     else:
         found = measure_by_rubrics(plan, known or 0)
+    _say_spent(plan)
     keep(found, FILE)
     show_people(f"judge {plan.judge.name} on {plan.backbone.name}", found)
     say(f"kept in {FILE}")
@@ -117,10 +121,23 @@ def _judge(runs: Sequence[Path], overrides: Sequence[str], *, again: bool) -> No
         show_probe(f"judge {plan.judge.name} on {plan.backbone.name}", probe)
         for run in left:
             judge_run(plan, run, probe, again=again)
+        _say_spent(plan)
     for run in runs:
         show(str(run), summarise(run)["judges"], load_judged(run))
         if left_over := unreadable(plan, run):
             say(f"{run}: {left_over} of the judge's replies hold no verdict; the same command with --again asks again")
+
+
+def _say_spent(plan: "JudgePlan") -> None:
+    """Say what the command has spent on a judge that has a price."""
+    from eval.commands.terminal import say
+    from eval.config.prices import load_prices
+    from eval.judge.work import spent_before
+
+    price = load_prices().get(plan.backbone.name)
+    tokens, dollars = spent_before(plan)
+    if price is not None and tokens:
+        say(f"spent: {tokens:,} tokens, ${dollars:.4f} (list prices of {price.date or 'no date'})")
 
 
 def _probe(plan: "JudgePlan") -> dict[str, object]:
@@ -143,9 +160,11 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     from eval.config.checker import Checker
     from eval.config.compose import compose, config_loader, without_hydra
     from eval.judge.work import JudgePlan
+    from eval.running.budgets import PaidParts, check_prices, read_limits
     from eval.running.composed import make_part
     from eval.running.plan import LAST_SEED, flag, whole_number, working_folder
     from memsys.llm.engines.contract import MOST_REQUESTS, SendsBatches
+    from memsys.settings import check_mapping
 
     checker = Checker(name="judging")
     parsed = checker.parse(overrides)
@@ -159,6 +178,9 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     assert isinstance(settings, dict)
     backbone = make_part(config, "backbone")
     in_flight = whole_number("verdicts_in_flight", config.verdicts_in_flight, least=1)
+    check_mapping("budget", settings["budget"], "dollars=5")
+    limits = read_limits(settings["budget"])
+    check_prices(limits, PaidParts(backbone))
     return JudgePlan(
         settings={str(key): value for key, value in settings.items()},
         judge=make_part(config, "judge"),
@@ -166,6 +188,7 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
         seed=whole_number("seed", config.seed, least=0, most=LAST_SEED),
         cache_dir=working_folder("cache_dir", config.cache_dir),
         use_cache=flag("use_cache", config.use_cache),
+        limits=limits,
         in_flight=max(in_flight, MOST_REQUESTS) if isinstance(backbone.engine, SendsBatches) else in_flight,
     )
 

@@ -4,16 +4,18 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from eval.commands.terminal import announced
+from eval.config.prices import load_prices
 from eval.judge.aligner import OrderJudge
 from eval.judge.config import JudgeConfig
 from eval.judge.judging import AnswerJudge, JudgedItem, items_of
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
 from eval.running.backbones import engines_for
+from eval.running.budgets import BudgetLimits
 from eval.running.plan import without
 from eval.running.servers import fitted
 from eval.running.unanswered import UnansweredLimits, UnansweredWatch
@@ -45,6 +47,7 @@ from eval.scoring.verdicts.store import (
 from memsys import event_loop
 from memsys.errors import RunDirectoryError
 from memsys.llm.backbone import Backbone
+from memsys.llm.budget import Budget, SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import BackboneConfig
 from memsys.llm.ledger import CallRecord
@@ -59,7 +62,10 @@ _NOT_ORDER_IDENTITY = ("status", "repeats")
 
 @dataclass(frozen=True, slots=True)
 class JudgePlan:
-    """Parts of a judging, in plain Python; ``settings`` is the whole composed configuration."""
+    """Parts of a judging, in plain Python.
+
+    ``settings`` is the whole composed configuration; ``spent`` gets the budget of each time that the model is opened.
+    """
 
     settings: Mapping[str, Any]
     judge: JudgeConfig
@@ -68,6 +74,8 @@ class JudgePlan:
     cache_dir: Path
     use_cache: bool
     in_flight: int
+    limits: BudgetLimits
+    spent: list[Budget] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -326,6 +334,11 @@ async def _probe(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
     return judge_accuracy(probes, verdicts)
 
 
+def spent_before(plan: JudgePlan) -> tuple[int, float]:
+    """Return the tokens and dollars that the command has spent."""
+    return (plan.spent[-1].spent_tokens, plan.spent[-1].spent_dollars) if plan.spent else (0, 0.0)
+
+
 @asynccontextmanager
 async def judge_backbone(
     plan: JudgePlan, on_call: Callable[[CallRecord], None] | None, log_dir: Path
@@ -347,6 +360,10 @@ async def judge_backbone(
         log_dir=log_dir,
         run_seed=plan.seed,
     )
+    budget = Budget(plan.limits.tokens, plan.limits.dollars)
+    budget.spent_tokens, budget.spent_dollars = spent_before(plan)
+    plan.spent.append(budget)
+    backbone.meter = SpendingMeter(budget, load_prices().get(plan.backbone.name))
     async with AsyncExitStack() as stack:
         with announced(f"loading backbone {plan.backbone.name}"):
             await stack.enter_async_context(backbone)

@@ -12,6 +12,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eval.commands.commands import EXIT_INCOMPLETE
 from eval.export import export_run
 from eval.judge.__main__ import main, make_plan
 from eval.judge.config import FORMS, JudgeConfig, JudgedUnit
@@ -161,6 +162,21 @@ def test_a_judge_whose_replies_answer_nothing_is_warned_of(
     shown = " ".join(capsys.readouterr().out.split())
     assert "warning: of the first 20 replies 20 are empty" in shown
     assert "warning: of the 8 replies of judge.role 8 are empty: see backbone.prompt_mode" in shown
+
+
+def test_a_judge_stops_at_its_budget_and_goes_on_with_a_larger_one(
+    tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_run(tmp_path)
+    given = [str(path), *arguments(server, tmp_path, "verdicts_in_flight=1")]
+    assert main([*given, "budget.tokens=500"]) == EXIT_INCOMPLETE
+    assert "the budget is spent" in capsys.readouterr().err
+    made = server.state.count
+    assert 0 < made < len(load_probe())
+    assert main([*given, "budget.tokens=1000000"]) == 0
+    assert server.state.count == len(load_probe()) + 8  # each once
+    assert main([*given, "budget.dollars=1"]) == 2
+    assert "has no price of smollm2_135m_vllm" in capsys.readouterr().err
 
 
 def test_judging_again_asks_nothing(tmp_path: Path, server: StubServer) -> None:
