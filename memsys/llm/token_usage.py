@@ -52,11 +52,9 @@ def read_usage(usage: Any, *, says_something: bool) -> tuple[int, int, int | Non
 
 def _cached(usage: Mapping[str, Any]) -> int | None:
     """Return the tokens that the server took from its cache, as OpenAI, DeepSeek, Moonshot and Anthropic name them."""
-    for names in (usage.get("prompt_tokens_details"), usage.get("input_tokens_details"), usage):
-        for name in _CACHED if isinstance(names, Mapping) else ():
-            if (found := read_count(names.get(name))) is not None:
-                return found
-    return None
+    places = (usage.get("prompt_tokens_details"), usage.get("input_tokens_details"), usage)
+    counts = (read_count(place.get(name)) for place in places if isinstance(place, Mapping) for name in _CACHED)
+    return next((count for count in counts if count is not None), None)
 
 
 async def with_counted_tokens(
