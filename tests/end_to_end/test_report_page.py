@@ -326,6 +326,18 @@ def test_numbers_are_not_cut_on_a_phone_and_all_is_open_on_paper(page: Page, rep
     page.send("Emulation.setEmulatedMedia", media="")
 
 
+def test_a_link_to_a_question_shows_it_at_once_on_a_phone(page: Page, report: Path) -> None:
+    """It stood below the filters and the list of questions."""
+    page.size(390, 844, mobile=True)
+    go(page, report, "questions?q=conv-26:1")
+    page.wait("document.querySelector('#question h3, #question h2').getBoundingClientRect().top < 300")
+    page.run("window.scrollTo(0, 0); document.querySelectorAll('#question-list li')[3].click()")
+    page.wait("document.querySelector('#question h3, #question h2').getBoundingClientRect().top < 300")
+    assert "question 3" in text(page, "#question")
+    go(page, report, "questions")  # no question was asked for
+    assert page.run("window.scrollY") == 0
+
+
 @pytest.mark.parametrize("width", [360, 390])
 def test_words_are_not_broken_on_a_phone(page: Page, report: Path, width: int) -> None:
     """`tokens` and `write` stood there as `token s` and `writ e`."""

@@ -29,6 +29,9 @@ async function questionsView() {
   const detail = el("article", { id: "question", "aria-live": "polite" });
   const count = el("p", { class: "small faint", role: "status" });
   let found = [];
+  const linked = params.has("q");
+  /** Scroll to the question where it stands below the list. */
+  const bring = () => detail.getBoundingClientRect().top >= items.getBoundingClientRect().bottom && detail.scrollIntoView({ behavior: "instant" });
   const show = async (index, focus = false) => {
     const place = Math.max(0, Math.min(found.length - 1, index));
     if (!found.length) return detail.replaceChildren(note("No question fits."));
@@ -45,7 +48,7 @@ async function questionsView() {
   const draw = () => {
     found = questionsFound(overview.questions, valueOf(score), valueOf(category));
     count.textContent = `${plural(found.length, "question")} of ${overview.questions.length.toLocaleString("en")}; keys: up and down or j and k, / to search`;
-    items.replaceChildren(...found.map((question, index) => questionItem(group, question, index, valueOf(score), () => show(index))));
+    items.replaceChildren(...found.map((question, index) => questionItem(group, question, index, valueOf(score), () => show(index).then(bring))));
     return show(current(), true);
   };
   const keys = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
@@ -60,6 +63,7 @@ async function questionsView() {
   };
   const field = el("label", {}, "Search", el("input", { type: "search", id: "filter-search", value: params.get("search") ?? "", on: { input: search } }));
   await draw();
+  if (linked) setTimeout(bring); // when it is in the page
   return [
     el("h2", {}, "Questions"),
     filters(menu(choice, { q: "", category: "", metric: "", a: "", b: "" }), category.options.length > 2 ? menu(category) : null, menu(SHOW), menu(ORDER), menu(score), field),
