@@ -50,7 +50,7 @@ function chanceOf(group, [a, b], metric, five, questions) {
   if (!test || test.low === null) return "";
   const [low, high] = turned ? [-test.high, -test.low] : [test.low, test.high];
   const verdict = turned ? ({ above: "below", below: "above" }[test.verdict] ?? test.verdict) : test.verdict;
-  return `; 95 % interval [${signed(low)}, ${signed(high)}]${board.by === "question" ? " over the questions of one conversation" : ""}, ${verdict}`;
+  return `; 95 % interval [${signed(low)}, ${signed(high)}]${board.by === "question" ? " over the questions of one conversation, from which no verdict follows" : `, ${verdict}`}`;
 }
 
 function differentSettings(group, a, b) {

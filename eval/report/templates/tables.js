@@ -17,12 +17,17 @@ const VERDICTS = { reproduced: "good", "not reproduced": "bad", higher: "bad", l
 const textOf = (cell) => (Array.isArray(cell) ? cell[0] : (cell ?? ""));
 const numberIn = (text) => (/^[-−+]?[\d,]*\.?\d+/.test(text) ? parseFloat(text.replaceAll(",", "").replace("−", "-")) : text);
 
+/** Characters of a cell that holds figures; a column with longer ones is of words, which are wrapped. */
+const LONGEST_NUMBER = 40;
+
 /** A table of texts; a text over the whole width is a heading of the rows below it, or a remark on the row above. */
 function textTable({ title, headings, left, rows }, key) {
   const whole = rows.filter(Array.isArray).length < rows.length;
+  const wordy = (index) => rows.some((row) => Array.isArray(row) && textOf(row[index]).length > LONGEST_NUMBER);
+  const numeric = headings.map((_, index) => index >= left && !wordy(index));
   const columns = headings.map((name, index) => ({
-    id: String(index), title: name, number: index >= left,
-    value: (row) => (index >= left ? numberIn(textOf(row.cells[index])) : textOf(row.cells[index])),
+    id: String(index), title: name, number: numeric[index],
+    value: (row) => (numeric[index] ? numberIn(textOf(row.cells[index])) : textOf(row.cells[index])),
     show: (row) => textCell(row.cells[index]),
   }));
   if (!whole) return dataTable(title, columns, rows.map((cells) => ({ cells, kind: cells[1] })), { key, kind: "scrolled" });
