@@ -223,6 +223,9 @@ function measured(content, width) {
   return size;
 }
 
+/** Text of a style rule for a picture, which has the colours that its viewer's system prefers. */
+const ruleOf = ({ selectorText, cssText }) => (selectorText.includes("data-theme") ? `@media (prefers-color-scheme: dark) { ${cssText.replace(selectorText, ":root")} }` : cssText);
+
 /** The question as it is shown, as one SVG with the styles that it uses. */
 function savePicture(name) {
   const shown = document.getElementById("question");
@@ -230,8 +233,8 @@ function savePicture(name) {
   copy.querySelectorAll("details, button").forEach((node) => node.remove());
   const { width, height } = measured(copy, shown.getBoundingClientRect().width);
   const used = [...document.styleSheets[0].cssRules].filter((rule) => rule.selectorText && (/^(:root|\*|\.picture)/.test(rule.selectorText) || copy.querySelector(rule.selectorText)));
-  const outer = svg("svg", { width: Math.ceil(width), height: Math.ceil(height), "data-theme": document.documentElement.dataset.theme });
-  const frame = svg("foreignObject", { width: "100%", height: "100%" }, el("div", { class: "picture" }, el("style", {}, used.map((rule) => rule.cssText).join("\n")), copy));
+  const outer = svg("svg", { width: Math.ceil(width), height: Math.ceil(height) });
+  const frame = svg("foreignObject", { width: "100%", height: "100%" }, el("div", { class: "picture" }, el("style", {}, used.map(ruleOf).join("\n")), copy));
   outer.append(frame);
   save(`${name}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(outer));
 }
