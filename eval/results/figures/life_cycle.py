@@ -12,6 +12,8 @@ from eval.scoring.protocols import Protocol
 
 #: Questions asked of a conversation, at which the curves are drawn.
 _ASKED = (1, 3, 10, 30, 100, 300, 1000, 3000)
+#: Inches of the panels: names of some twenty systems need room.
+_WIDTHS = (6.4, 7.4, 6.4)
 
 
 def life_cycle_sheets(groups: Sequence[PlotGroup], protocol: Protocol) -> list[Sheet]:
@@ -45,10 +47,10 @@ def _sheet(name: str, group: PlotGroup, protocol: Protocol) -> Sheet | None:
         _against("R@10", "R@10 (%)", known, turns),
     )
     remark = (
-        f"{group.title}; protocol {protocol.name}. Tokens of prompts and replies of writing and asking. Middle and "
-        "right: tokens for a question where 100 are asked of a conversation."
+        f"{group.title}; protocol {protocol.name}. Tokens of prompts and replies of writing and asking. F1 and "
+        "R@10: against tokens for a question where 100 are asked of a conversation."
     )
-    return Sheet(f"life_cycle_{name}", panels, remark)
+    return Sheet(f"life_cycle_{name}", panels, remark, widths=_WIDTHS, columns=2, height=5.4)
 
 
 def _origin(row: SystemRow) -> Origin:
