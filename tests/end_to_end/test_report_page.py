@@ -507,7 +507,8 @@ def test_a_question_is_saved_as_one_picture(page: Page, report: Path, tmp_path: 
     assert "memory not kept" in drawn and "<script" not in drawn and "<button" not in drawn
     (tmp_path / "question.svg").write_text(drawn, encoding="utf-8")
     page.open((tmp_path / "question.svg").as_uri())
-    for scheme, ground in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 23, 27)")):  # README's was white in the dark
+    grounds = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
+    for scheme, ground in grounds.items():  # README's was white in the dark
         page.prefer(scheme)
         assert page.run("getComputedStyle(document.querySelector('.picture')).backgroundColor") == ground
     height = page.run("document.documentElement.height.baseVal.value")
