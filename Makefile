@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data prompts demo test test-commands test-serve test-outside test-sources parity parity-whole parity-mutations fault-campaign lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data prompts demo test test-commands test-serve test-outside test-sources parity parity-whole parity-mutations fault-campaign paid-once lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ test-commands: models  ## every command as users start it: from a wheel, from th
 
 fault-campaign: models  ## hundreds of kills, bad replies, damaged files and full disks over every preset (an hour; SECONDS=300 for less, ONLY=kills for one kind)
 	$(PY) -m tests.support.faults --workers $(WORKERS) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only "$(ONLY)")
+
+paid-once: models  ## kill a run 50 times within 10,000 calls, and count at the server what it pays twice (half an hour)
+	$(PY) -m tests.support.paid_once
 
 lint: env  ## ruff: rules and format
 	$(BIN)/ruff check .
