@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,23 +103,36 @@ def test_a_batch_costs_its_share(server: Server, tmp_path: Path) -> None:
     assert budget.spent_dollars == budget.spent_tokens / 2 > 0
 
 
+ASKS = """
+import asyncio, sys
+from pathlib import Path
+from tests.support.backbones import enter
+from tests.unit.test_batches import Server, ask, opened
+
+async def go():
+    async with opened(Server(sys.argv[1], Path(sys.argv[2])), Path(sys.argv[3])) as backbone:
+        enter("answer")
+        await ask(backbone, 5)
+
+asyncio.run(go())
+"""
+
+
 @pytest.mark.parametrize("known", [True, False])
-def test_who_is_ended_while_waiting_waits_for_the_same_batch(server: Server, tmp_path: Path, known: bool) -> None:
-    async def begin() -> None:
-        async with opened(server, tmp_path) as backbone:
-            enter("answer")
-            asking = asyncio.create_task(ask(backbone, 5))
-            while not list((tmp_path / "cache" / "batches").glob("*.json")) or not server.lines("created"):
-                await asyncio.sleep(0.02)
-            await asyncio.sleep(0.2)
-            asking.cancel()
+def test_who_is_killed_while_waiting_waits_for_the_same_batch(server: Server, tmp_path: Path, known: bool) -> None:
+    command = [sys.executable, "-c", ASKS, server.url, str(server.state), str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT) as process:
+        deadline = time.monotonic() + 60
+        while not server.lines("created") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.2)
+        process.kill()
 
     async def go_on() -> list[Reply]:
         async with opened(server, tmp_path) as backbone:
             enter("answer")
             return await ask(backbone, 7)
 
-    asyncio.run(begin())
     (file,) = (tmp_path / "cache" / "batches").glob("*.json")
     if not known:  # killed before the server's reply came
         file.write_text(json.dumps({**json.loads(file.read_text()), "batch_id": ""}))
