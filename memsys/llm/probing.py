@@ -5,6 +5,7 @@ A refused request costs nothing, and those that are answered are a few hundred t
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -49,7 +50,9 @@ _WINDOW_PAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("//api/ps", ("context_length",)),  # Ollama, of the models that are loaded
 )
 #: Repetitions of the prompt that make it longer than the least prompts that providers keep (1,024 tokens).
-_LONG = 120
+_LONG = 90
+#: Where so many requests at once took longer, they wait for each other, and twice as many would take twice as long.
+_LONG_BURST_SECONDS = 15.0
 _SHOWN = 160
 
 
@@ -190,10 +193,11 @@ class Prober:
         self._found.prompt_cache = any(reply.cached_tokens for reply in replies)
 
     async def _burst(self, transport: Transport) -> None:
-        """Send more and more at once, until the server pushes back or as many as the backbone would."""
+        """Send more and more at once: until the server pushes back, or is slow, or as many as the backbone would."""
         role, most = _role("probe_thought", _ONE), self._config.max_in_flight
         self._found.in_flight = 1
         for many in sorted({*(2**power for power in range(1, 10) if 2**power < most), most}):
+            begun = time.monotonic()
             each = [self._send(transport, role, self._found.thoughts_off or {}, seed) for seed in range(many)]
             results = await asyncio.gather(*each, return_exceptions=True)
             failed = next((one for one in results if isinstance(one, BaseException)), None)
@@ -203,6 +207,8 @@ class Prober:
                 self._found.pushed_back = refusal_words(failed)[:_SHOWN]
                 return
             self._found.in_flight = many
+            if time.monotonic() - begun > _LONG_BURST_SECONDS:
+                return
 
     async def _ask(
         self, role: Role, more: Mapping[str, Json] | None = None, *, adapt: bool = True

@@ -13,6 +13,7 @@ from eval import probe as command
 from eval.api.parts import endpoint
 from eval.running.servers import findings_folder, fitted
 from memsys.errors import BackboneUnusableError, ConfigError
+from memsys.llm import probing
 from memsys.llm.config import BackboneConfig
 from memsys.llm.findings import Findings, FindingsStore
 from memsys.llm.probing import probe
@@ -167,6 +168,12 @@ def test_the_whole_look_finds_how_many_requests_are_taken_at_once(tmp_path: Path
     assert found.in_flight is not None and found.in_flight <= 16 and "429" in found.pushed_back
     assert found.repeatable and found.prompt_cache and found.tools == "taken, none called"
     assert look("deepseek", tmp_path).prompt_cache  # under names of its own
+
+
+def test_a_slow_server_is_not_asked_more_and_more_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "_LONG_BURST_SECONDS", 0.04)
+    found = look("azure", tmp_path)
+    assert found.in_flight == 2 and not found.pushed_back
 
 
 def test_the_command_prints_a_table_and_keeps_it_for_runs(
