@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data prompts demo test test-commands test-serve test-outside test-sources parity parity-whole parity-mutations fault-campaign paid-once lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data prompts demo test test-commands test-serve test-servers test-outside test-sources parity parity-whole parity-mutations fault-campaign paid-once lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,7 +42,7 @@ demo: models  ## the sample conversation through RAG, A-Mem and CLAG on an embed
 	$(PY) -m eval.run +experiment=quickstart
 
 test: models  ## the whole fast suite
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve and not slurm and not sources and not outside and not commands"
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve and not servers and not slurm and not sources and not outside and not commands"
 
 test-commands: models  ## every command as users start it: from a wheel, from the pages of docs, with plug-ins, into streams that are closed or full
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m commands tests/commands
@@ -102,6 +102,18 @@ test-serve: serve-env  ## really serve SmolLM2 with vLLM and run an experiment a
 	$(PY) -m pytest -m serve tests/serve -p no:xdist
 	$(PY) -m eval.run backbone=smollm2_135m_vllm memory=rag_quickstart dataset=locomo_sample dataset.limit_questions=8 use_cache=false run_dir=$$(mktemp -d)
 
+SERVERS := .venv-servers
+$(SERVERS)/.stamp: tests/servers/requirements.lock tests/servers/llama_cpp_python.lock
+	@test -x $(SERVERS)/bin/python || $(PYTHON) -m venv $(SERVERS)
+	@$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement tests/servers/requirements.lock
+	@echo "building llama-cpp-python (ten minutes on two cores)"
+	@$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement tests/servers/llama_cpp_python.lock || echo "llama-cpp-python could not be built; the test of its server is skipped"
+	@touch $@
+
+test-servers: serve-env $(SERVERS)/.stamp  ## memsys probe and a small run at llama.cpp, llama-cpp-python, vLLM, transformers serve and the LiteLLM proxy; writes build/servers.md
+	$(PY) -m pytest -m servers tests/servers -p no:xdist
+	@cat build/servers.md
+
 test-sources: env  ## cut the authors' prompts from what MEMSYS_SOURCES holds, compare with their own rendering, and name what is missing
 	$(PY) -m pytest -m sources tests/sources -p no:xdist -rs
 
@@ -149,4 +161,4 @@ lock: env  ## write requirements.lock and requirements-torch.txt from what is in
 	  $(HASHED) $$file -o .lock.hashed && { grep '^#' $$file; grep -v '^#' .lock.hashed; } > .lock && mv .lock $$file && rm .lock.hashed || exit; done
 
 clean:  ## remove environments and caches; results and models stay
-	rm -rf $(VENV) .venv-serve .venv-docs .mypy_cache .ruff_cache .pytest_cache build *.egg-info
+	rm -rf $(VENV) .venv-serve .venv-servers .venv-docs .mypy_cache .ruff_cache .pytest_cache build *.egg-info

@@ -19,10 +19,11 @@ HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 DOCS = "requirements-docs.lock"
+SERVERS = "tests/servers/requirements.lock"
 PACKAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "baselines/packages").glob("*/requirements.lock"))
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-serve-cpu.lock", DOCS, *PACKAGES])
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-serve-cpu.lock", SERVERS, DOCS, *PACKAGES])
 def test_every_package_has_a_version_and_checksums(name: str) -> None:
     text = (ROOT / name).read_text()
     blocks = re.split(r"^(?=[A-Za-z0-9])", "".join(re.findall(r"^(?!#).*\n", text, re.MULTILINE)), flags=re.MULTILINE)
