@@ -56,13 +56,17 @@ def config_loader(folder: Path | None = None, conf: Path = CONF) -> Any:
 def _read_once(repository: Any) -> Any:
     """Return the files behind a loader, each of which all its compositions read once: a sweep composes every cell.
 
-    Hydra copies them for each composition; a composition that moves where files are looked for gets files of its own.
+    Hydra merges into what it reads, so each composition gets a copy; one that moves where files are looked for reads
+    them again.
     """
     from hydra._internal.config_repository import CachingConfigRepository
 
     class ReadOnce(CachingConfigRepository):
         def __deepcopy__(self, memo: dict[int, Any]) -> "ReadOnce":
             return copy(self)
+
+        def load_config(self, config_path: str) -> Any:
+            return deepcopy(super().load_config(config_path))
 
         def initialize_sources(self, config_search_path: Any) -> None:
             self.delegate, self.cache = deepcopy(self.delegate), {}

@@ -332,3 +332,13 @@ def test_a_reason_that_keeps_many_cells_is_told_once(tmp_path: Path) -> None:
     assert len(lines) == 1
     assert lines[0].startswith("rag | locomo | smollm2_135m | seed 0 and 2 more: ")
     assert "locomo10.json" in lines[0]
+
+
+def test_a_cell_does_not_depend_on_those_before_it() -> None:
+    """One composer reads each file once; what a cell merges into it reached the next: a second backbone for all."""
+    found = {}
+    for names in ("xmemory_perltqa,xmemory_perltqa_gpt5_nano", "xmemory_perltqa_gpt5_nano,xmemory_perltqa"):
+        cells = Composer().sweep([f"+experiment={names}", "memory=rag_chunk"]).cells
+        found[names] = {cell.overrides: cell.valid_plan().settings for cell in cells}
+    first, second = found.values()
+    assert first == second and len(first) == 2
