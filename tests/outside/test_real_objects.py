@@ -11,7 +11,7 @@ from tests.outside import objects
 
 SETTINGS = ["dataset.limit_sessions=1", "embedder=minilm", "progress=lines", "use_cache=false"]
 
-pytestmark = pytest.mark.outside
+pytestmark = [pytest.mark.outside, pytest.mark.timeout(1800)]  # real models on two busy cores
 
 
 def measured(given: Any, folder: Path, *settings: str, **named: Any) -> tuple[Any, list[dict[str, Any]]]:

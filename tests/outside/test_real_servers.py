@@ -20,7 +20,7 @@ COMMON = [
     "embedder=hashing", "use_cache=false", "progress=lines",
 ]  # fmt: skip
 
-pytestmark = [pytest.mark.outside, pytest.mark.real_model]
+pytestmark = [pytest.mark.outside, pytest.mark.real_model, pytest.mark.timeout(1800)]  # two busy cores
 
 
 def run(tmp_path: Path, *settings: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[float]]:
