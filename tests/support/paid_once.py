@@ -148,7 +148,7 @@ def campaign(folder: Path, calls: int, kills: int, seed: int) -> Paid:
     with stub_server(delay=0.02, extra=("--log", str(log))) as url:
         arguments = command(url, folder)
         for _ in range(kills):
-            if not kill_after(arguments, log, draw.randint(1, 2 * calls // (kills + 1) - 1), draw.uniform(0, 0.25)):
+            if not kill_after(arguments, log, draw.randint(1, max(1, 9 * calls // (5 * kills))), draw.uniform(0, 0.25)):
                 break
             watch.after_kill()
         subprocess.run(arguments, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
