@@ -27,12 +27,14 @@ FOUND: dict[str, dict[str, Any]] = {
         "structured": "off", "forms": {"json_schema": "ignored", "json_object": "ignored"}, "usage": True,
         "thoughts": "none", "completions": True, "window": None, "refused": {},
     },
-    "LiteLLM proxy": {},
+    "LiteLLM proxy": {
+        "structured": "json_schema", "forms": {"json_schema": "followed"}, "usage": True, "thoughts": "none",
+        "completions": True, "window": None, "refused": {},
+    },
 }  # fmt: skip
 #: Settings that must follow.
 CHOSEN: dict[str, dict[str, Any]] = {
     "llama.cpp": {"context_length": 4096},
-    "vLLM": {},
     "transformers serve": {"structured": "off"},
     "LiteLLM proxy": {},
 }
