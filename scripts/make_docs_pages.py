@@ -87,14 +87,18 @@ def settings_pages() -> dict[str, str]:
     pages = {"index": f"# Settings\n\n{about}\n\n{listed}\n\n{main}"}
     for group in groups(CONF):
         title = f"# {typed(group)}=\n\nWhat each choice of this group is, and its file `conf/{group}/NAME.yaml`.\n"
-        known = descriptions(CONF / group).items()
-        pages[group] = "\n".join((title, *(choice(CONF / group / f"{name}.yaml", about) for name, about in known)))
+        choices = [
+            choice(CONF / group / f"{prefix}{name}.yaml", f"{prefix}{name}", about)
+            for prefix in ("", "base/")  # what the choices start from
+            for name, about in descriptions(CONF / group / prefix).items()
+        ]
+        pages[group] = "\n".join((title, *choices))
     return pages
 
 
-def choice(preset: Path, about: str) -> str:
+def choice(preset: Path, name: str, about: str) -> str:
     """Return the section of a choice: what it is, and its settings."""
-    return f"## {preset.stem}\n\n{about.rstrip('.')}.\n\n{fenced(body(preset), 'yaml')}"
+    return f"## {name}\n\n{about.rstrip('.')}.\n\n{fenced(body(preset), 'yaml')}"
 
 
 def body(preset: Path) -> str:
