@@ -54,11 +54,13 @@ def test_the_reference_has_every_command_and_every_choice(pages: Path) -> None:
     assert set(settings) == {"index", *groups(CONF)}
     for group in groups(CONF):
         assert [line[3:] for line in settings[group].splitlines() if line.startswith("## ")] == [
-            *preset_names(CONF / group)
+            *preset_names(CONF / group),
+            *(f"base/{path.stem}" for path in sorted((CONF / group / "base").glob("*.yaml"))),
         ]
         assert f"({group}.md)" in settings["index"]
     assert "# of sampling, option order and every generator" in settings["index"]
     assert "budget_tokens: null     # tokens of passages; null with k" in settings["memory"]
+    assert "limit_sessions: null      # the first so many" in settings["dataset"]
 
 
 def test_the_reference_of_python_names_where_each_public_name_is_made() -> None:
