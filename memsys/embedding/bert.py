@@ -1,8 +1,8 @@
 """BERT encoders with mean pooling, such as all-MiniLM-L6-v2, on ONNX Runtime.
 
 The graph is made from ``config.json``; its weights stay in ``model.safetensors``, which ONNX Runtime reads in place.
-Vectors equal those of sentence-transformers to about 2e-7 (``tests/unit/test_embedding_model.py``), without torch,
-which takes gigabytes on disk and seconds to import. Other architectures are left to sentence-transformers.
+Vectors equal those of sentence-transformers to about 2e-7 (``test_embedding_model.py``), without torch, which takes
+gigabytes on disk and seconds to import. Other architectures are left to sentence-transformers.
 
 Each text is computed alone, by one thread: its vector depends neither on the batch nor on the number of threads, and
 no padding is computed.

@@ -17,7 +17,7 @@ from eval.site.pages import MOST
 from tests.support.browser import Page, chromium
 from tests.support.fake_run import FakeRun
 from tests.support.sample_run import retrieval_run
-from tests.unit.test_packs import with_run
+from tests.unit.eval.packs.test_packs import with_run
 
 TEN = tuple(f"conv-{number}" for number in range(10))
 VIEWS = ("results", "systems", "by-question", "submissions", "tables")

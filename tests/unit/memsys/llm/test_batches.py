@@ -1,0 +1,176 @@
+"""Calls in batches: one batch for independent calls, the rest at once, and no reply paid twice however a run ends."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memsys.llm.backbone import Backbone
+from memsys.llm.budget import Budget, SpendingMeter
+from memsys.llm.cache import ReplyCache
+from memsys.llm.contract import Reply
+from memsys.llm.engines.openai_batch import OpenAIBatchEngineConfig
+from memsys.llm.ledger import CallRecord
+from tests.support.backbones import backbone_config, enter, role
+from tests.support.stub_process import ROOT
+
+
+@dataclass(frozen=True)
+class Server:
+    """The stand-in and its folder."""
+
+    url: str
+    state: Path
+
+    def lines(self, name: str) -> list[Any]:
+        path = self.state / name
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+    def finish(self) -> None:
+        (self.state / "open").touch()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    state = tmp_path / "state"
+    state.mkdir()
+    command = [sys.executable, "-m", "tests.support.batch_server", "--state", str(state)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    yield Server(process.stdout.readline().strip(), state)
+    process.kill()
+    process.communicate()
+
+
+def opened(server: Server, folder: Path, rows: list[CallRecord] | None = None) -> Backbone:
+    engine = OpenAIBatchEngineConfig(
+        base_urls=[server.url], model="m", api_key_env=None, quiet_s=0.1, poll_s=0.05
+    ).build()
+    on_call = None if rows is None else rows.append
+    config = backbone_config(max_in_flight=2, token_counter="characters")
+    cache = ReplyCache(folder / "cache")
+    return Backbone(config, engine, cache=cache, on_call=on_call, log_dir=folder, run_seed=0)
+
+
+async def ask(backbone: Backbone, count: int, first: int = 0) -> list[Reply]:
+    model = backbone.bind("c1")
+    numbers = range(first, first + count)
+    return await asyncio.gather(*(model.ask(role(), {"text": f"turn {n}"}, key=str(n)) for n in numbers))
+
+
+def test_answers_are_one_batch_and_a_memorys_own_calls_go_at_once(server: Server, tmp_path: Path) -> None:
+    rows: list[CallRecord] = []
+
+    async def go() -> list[Reply]:
+        async with opened(server, tmp_path, rows) as backbone:
+            enter("write")
+            await ask(backbone, 3, first=100)
+            enter("answer")
+            server.finish()
+            found = await ask(backbone, 40)
+            assert backbone.counters.batched.prompt_tokens == sum(row.prompt_tokens for row in rows[3:])
+        return found
+
+    replies = asyncio.run(go())
+    assert len({reply.text for reply in replies}) > 1 and not any(reply.malformed for reply in replies)
+    assert [len(batch["keys"]) for batch in server.lines("created")] == [40] and len(server.lines("asked")) == 3
+    assert [row.batched for row in rows] == [False] * 3 + [True] * 40
+    assert {row.request_hash for row in rows[3:]} == set(server.lines("created")[0]["keys"])
+
+
+def test_a_batch_costs_its_share(server: Server, tmp_path: Path) -> None:
+    class Price:
+        def of(self, prompt: float, completion: float, cached: float = 0, *, batch: bool = False) -> float:
+            return (prompt + completion) * (0.5 if batch else 1.0)
+
+    async def go() -> Budget:
+        backbone, budget = opened(server, tmp_path), Budget(dollars=1_000_000.0)
+        backbone.meter = SpendingMeter(budget, Price())
+        enter("judge")
+        server.finish()
+        async with backbone:
+            await ask(backbone, 2)
+        return budget
+
+    budget = asyncio.run(go())
+    assert budget.spent_dollars == budget.spent_tokens / 2 > 0
+
+
+ASKS = """
+import asyncio, sys
+from pathlib import Path
+from tests.support.backbones import enter
+from tests.unit.memsys.llm.test_batches import Server, ask, opened
+
+async def go():
+    async with opened(Server(sys.argv[1], Path(sys.argv[2])), Path(sys.argv[3])) as backbone:
+        enter("answer")
+        await ask(backbone, 5)
+
+asyncio.run(go())
+"""
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_who_is_killed_while_waiting_waits_for_the_same_batch(server: Server, tmp_path: Path, known: bool) -> None:
+    command = [sys.executable, "-c", ASKS, server.url, str(server.state), str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT) as process:
+        deadline = time.monotonic() + 60
+        while not server.lines("created") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.2)
+        process.kill()
+
+    async def go_on() -> list[Reply]:
+        async with opened(server, tmp_path) as backbone:
+            enter("answer")
+            return await ask(backbone, 7)
+
+    (file,) = (tmp_path / "cache" / "batches").glob("*.json")
+    if not known:  # killed before the server's reply came
+        file.write_text(json.dumps({**json.loads(file.read_text()), "batch_id": ""}))
+    server.finish()
+    assert len(asyncio.run(go_on())) == 7
+    assert [len(batch["keys"]) for batch in server.lines("created")] == [5, 2]  # two more questions
+
+
+def test_a_batch_that_was_never_created_is_sent_again(server: Server, tmp_path: Path) -> None:
+    folder = tmp_path / "cache" / "batches"
+    folder.mkdir(parents=True)
+
+    async def go() -> list[Reply]:
+        rows: list[CallRecord] = []
+        async with opened(server, tmp_path / "other", rows) as backbone:
+            enter("answer")
+            await ask(backbone, 1)
+        row = {"name": "gone", "server": server.url, "keys": [rows[0].request_hash]}
+        (folder / "gone.json").write_text(json.dumps(row))
+        async with opened(server, tmp_path) as backbone:
+            return await ask(backbone, 1)
+
+    server.finish()
+    assert len(asyncio.run(go())) == 1 and len(server.lines("created")) == 2
+    assert not (folder / "gone.json").exists()
+
+
+def test_what_an_expired_batch_leaves_out_is_asked_in_another_one(server: Server, tmp_path: Path) -> None:
+    async def go() -> list[Reply]:
+        async with opened(server, tmp_path) as backbone:
+            enter("answer")
+            asking = asyncio.create_task(ask(backbone, 3))
+            while not server.lines("created"):
+                await asyncio.sleep(0.02)
+            (server.state / "lose").write_text(server.lines("created")[0]["keys"][1])
+            server.finish()
+            return await asking
+
+    assert len(asyncio.run(go())) == 3
+    created = [batch["keys"] for batch in server.lines("created")]
+    assert created[1] == [created[0][1]]

@@ -1,0 +1,76 @@
+"""README is short, and every number of its findings is one of what it was taken from."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from eval.results.own.results_page import page_tables
+
+ROOT = Path(__file__).resolve().parents[3]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+AUDIT = (ROOT / "results" / "audit" / "audit.md").read_text(encoding="utf-8").split("## Terms")[0]
+_NUMBER = re.compile(r"(?<![\w@])\d[\d,.]*\d|(?<![\w@])\d")
+_FINDING = re.compile(r"^\* \*\*(.+?)\.\*\* (.+?)(?=\n\* |\n\n)", re.MULTILINE | re.DOTALL)
+
+
+def section(page: str, heading: str) -> str:
+    return page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def numbers(text: str) -> list[str]:
+    """Numbers of a text without its links, as they are written but for commas between thousands."""
+    return [found.replace(",", "") for found in _NUMBER.findall(re.sub(r"\]\([^)]*\)", "]", text))]
+
+
+def row(table: str, *names: str) -> str:
+    return next(line for line in table.splitlines() if all(f"| {name} |" in line for name in names))
+
+
+def rag_on_locomo() -> str:
+    """R@10 of CLAG's row of RAG on LoCoMo as printed and as measured by the question, with one decimal."""
+    table = (ROOT / "results" / "tables" / "clag_table04.md").read_text(encoding="utf-8")
+    printed = row(table, "LoCoMo, Qwen3-0.6B", "RAG", "printed")
+    others = (ROOT / "results" / "tables" / "clag_table04_others.md").read_text(encoding="utf-8")
+    measured = next(
+        line for line in (table + others).splitlines() if "| RAG | measured |" in line and "by the question" in line
+    )
+    return " ".join(f"{float(line.split('|')[5].split()[0]):.1f}" for line in (printed, measured))
+
+
+def costs() -> str:
+    return "\n".join(row(page_tables()["cost"], name) for name in ("A-Mem", "CLAG", "RAG, ten turns"))
+
+
+SOURCES = {
+    "Printed numbers": lambda: AUDIT,
+    "Judges": lambda: AUDIT,
+    "The authors' code": lambda: str(len(list((ROOT / "eval" / "parity" / "released").glob("*.yaml")))),
+    "Retrieval": rag_on_locomo,
+    "Cost": costs,
+}
+
+
+def test_readme_is_a_page() -> None:
+    assert len(README.split()) <= 1200
+    assert len(section(README, "What was found").split()) <= 300
+
+
+def test_findings_are_one_line_each_with_a_link() -> None:
+    found = dict(_FINDING.findall(section(README, "What was found")))
+    assert list(found) == list(SOURCES)
+    assert all("](" in text and len(text.split()) < 40 for text in found.values())
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_number_of_a_finding_is_in_its_source(name: str) -> None:
+    text = dict(_FINDING.findall(section(README, "What was found")))[name]
+    assert numbers(text) and set(numbers(text)) <= set(numbers(SOURCES[name]())), name
+
+
+def test_the_first_numbers_of_the_results_are_those_of_the_audit() -> None:
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    said = section(page, "Published answers").partition("**SAGE**")[0]
+    assert len(numbers(said)) > 8 and set(numbers(said)) <= set(numbers(AUDIT))
+    retrieval = section(page, "Printed retrieval that does not reproduce")
+    assert set(numbers(rag_on_locomo())) <= set(numbers(retrieval))
