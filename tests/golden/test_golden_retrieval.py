@@ -112,8 +112,8 @@ STORED: dict[tuple[str, str, str], Figures] = {
     ("locomo_retrieval", "hybrid_turn", ""): (None, 57.7, None, 49.3, None),
     ("hotpotqa_retrieval", "rag_turn", ""): (40.7, 62.9, 48.1, 46.0, 66.9),
     ("hotpotqa_retrieval", "bm25_turn", ""): HOTPOTQA_BM25,
-    ("bioasq_retrieval", "rag_turn", "_substring"): (58.55, 71.73, 50.73, 59.33, 92.64),
-    ("bioasq_retrieval", "rag_turn", ""): (58.55, 71.73, None, 59.33, 92.64),
+    ("bioasq_retrieval", "rag", "_substring"): (58.55, 71.73, 50.73, 59.33, 92.64),
+    ("bioasq_retrieval", "rag", ""): (58.55, 71.73, None, 59.33, 92.64),
     ("bioasq_retrieval", "bm25_turn", ""): BIOASQ_BM25,
 }
 
