@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data prompts demo test test-commands test-serve test-servers test-outside test-sources parity parity-whole parity-mutations fault-campaign paid-once lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data prompts demo test test-runs test-serve test-servers test-outside test-sources parity parity-whole parity-mutations fault-campaign paid-once lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,11 +41,11 @@ demo: models  ## the sample conversation through RAG, A-Mem and CLAG on an embed
 	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py qwen25_coder_05b
 	$(PY) -m eval.run +experiment=quickstart
 
-test: models  ## the whole fast suite
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not serve and not servers and not slurm and not sources and not outside and not commands"
+test: models  ## the tests of everything that runs within one process
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not outside" tests/unit tests/property tests/contract tests/golden
 
-test-commands: models  ## every command as users start it: from a wheel, from the pages of docs, with plug-ins, into streams that are closed or full
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m commands tests/commands
+test-runs: models  ## runs and commands as users start them: killed and resumed, in a browser, from a wheel, as the pages of docs say
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal tests/end_to_end tests/faults tests/commands
 
 fault-campaign: models  ## hundreds of kills, bad replies, damaged files and full disks over every preset (an hour; SECONDS=300 for less, ONLY=kills for one kind)
 	$(PY) -m tests.support.faults --workers $(WORKERS) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only "$(ONLY)")

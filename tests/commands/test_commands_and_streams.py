@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.commands
-
 ROOT = Path(__file__).resolve().parents[2]
 SUMMARY = "results/summaries/locomo_qwen05b_plain_all"
 

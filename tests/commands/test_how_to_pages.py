@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.commands
-
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 _FILE = re.compile(r"^```\w+ file=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -13,8 +13,6 @@ import pytest
 from eval.config.first_run import missing_models
 from memsys.assets.paths import models_dir
 
-pytestmark = pytest.mark.commands
-
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("memsys", "baselines", "eval", "conf", "datasets", "results/printed", "pyproject.toml",
            "setup.py", "README.md", "LICENSE")  # fmt: skip

@@ -12,8 +12,6 @@ from eval.commands.plugins import plugin_folders, plugin_packages
 from memsys.errors import ConfigError
 from tests.support.stub_process import attached, stub_server
 
-pytestmark = pytest.mark.commands
-
 ROOT = Path(__file__).resolve().parents[2]
 
 MODULE = '''
