@@ -14,11 +14,13 @@ _THRESHOLDS = (50_000, 20, 50)
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine as ``asyncio.run`` does, with what exists before left out of the search for garbage."""
-    before = gc.get_threshold()
-    gc.freeze()
+    before, frozen = gc.get_threshold(), gc.get_freeze_count()
+    if not frozen:
+        gc.freeze()
     gc.set_threshold(*_THRESHOLDS)
     try:
         return asyncio.run(main)
     finally:
         gc.set_threshold(*before)
-        gc.unfreeze()
+        if not frozen:
+            gc.unfreeze()
