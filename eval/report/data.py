@@ -110,9 +110,10 @@ def _name(metric: Mapping[str, Json]) -> str:
 
 
 def _live(run: Unfinished, config: PageConfig, *, with_questions: bool) -> Json:
-    """Return A run on its way; its answers are texts of a data set."""
+    """Return a run on its way; its answers are texts of a data set."""
     shown = {key: value for key, value in asdict(run).items() if key != "folder"}
-    score, newest = answers_so_far(run.folder, config) if with_questions else (None, [])
+    count, score, newest = answers_so_far(run.folder, config) if with_questions else (0, None, [])
+    shown["answered"] = max(run.answered, count)  # some may have been answered since they were counted
     return {**shown, "score": score, "metric": config.live_score, "newest": [asdict(one) for one in newest]}
 
 

@@ -77,18 +77,18 @@ def unfinished(folders: Iterable[Path]) -> list[Unfinished]:
     return found
 
 
-def answers_so_far(folder: Path, config: PageConfig) -> tuple[float | None, list[LiveAnswer]]:
-    """Return the mean score of the answers that have a gold answer, and the newest answers, the last one first.
+def answers_so_far(folder: Path, config: PageConfig) -> tuple[int, float | None, list[LiveAnswer]]:
+    """Return the number of answers, the mean score of those with a gold answer, and the newest, the last one first.
 
     Raises:
         ScoringError: a file is broken.
     """
     if not _lines(folder / "answers.jsonl"):
-        return None, []
+        return 0, None, []
     gold = load_references(folder)
     found = [_scored(answer, gold[name], config.live_score) for name, answer in load_answers(folder).items()]
     scores = [one.score for one in found if one.score is not None]
-    return (sum(scores) / len(scores) if scores else None), found[: -config.live - 1 : -1]
+    return len(found), (sum(scores) / len(scores) if scores else None), found[: -config.live - 1 : -1]
 
 
 def _scored(answer: AnswerRecord, reference: ReferenceRecord, metric: str) -> LiveAnswer:

@@ -130,8 +130,10 @@ def chromium(profile: Path) -> Iterator[Page]:
         page = Page(loop, socket)
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.send(f"{domain}.enable")
-        yield page
-        loop.run_until_complete(_close(session, socket))
+        try:
+            yield page
+        finally:
+            loop.run_until_complete(_close(session, socket))
     finally:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):

@@ -125,7 +125,7 @@ def test_the_command_line_prints_tables_and_json(capsys: pytest.CaptureFixture[s
     ("arguments", "message"),
     [
         (["dataset=nope"], "dataset='nope' is unknown; choose one of beam_100k"),
-        (["dataset=locomo", "colour=red"], "has no setting colour; it has name"),
+        (["dataset=locomo", "colour=red"], "dataset locomo has no setting colour; it has"),
         (["dataset=locomo", "path=/does/not/exist.json"], "/does/not/exist.json: no such file"),
     ],
 )
