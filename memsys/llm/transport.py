@@ -186,10 +186,8 @@ class Transport:
                 url, headers=_headers(endpoint), allow_redirects=False, proxy=proxy.address if proxy else None,
                 timeout=aiohttp.ClientTimeout(total=_LOOK_SECONDS),
             ) as response:  # fmt: skip
-                body = BoundedBody(response.headers, _USUAL_REPLY)
-                async for piece in response.content.iter_chunked(_PIECE):
-                    body.add(piece)
-                return _payload(body.whole()) if response.status == 200 else None
+                body = await _read_body(response, _USUAL_REPLY)
+                return _payload(body) if response.status == 200 else None
         except (aiohttp.ClientError, TimeoutError, BodyError):
             return None
 
@@ -350,10 +348,7 @@ class Transport:
                 allow_redirects=False, proxy=proxy.address if proxy else None,
                 timeout=aiohttp.ClientTimeout(total=_FILE_SECONDS),
             ) as response:  # fmt: skip
-                whole = BoundedBody(response.headers, largest)
-                async for piece in response.content.iter_chunked(_PIECE):
-                    whole.add(piece)
-                answered = Answered(response.status, response.headers, whole.whole())
+                answered = Answered(response.status, response.headers, await _read_body(response, largest))
         except (aiohttp.ClientError, TimeoutError, BodyError) as error:
             raise TransientServerError(f"{type(error).__name__}: {redacted(str(error))}") from error
         if answered.status != 200 or not path.endswith("/content"):
@@ -377,10 +372,8 @@ class Transport:
             url, data=data, headers=headers, allow_redirects=False, proxy=address
         ) as response:
             try:
-                body = BoundedBody(response.headers, largest, "backbone.max_reply_bytes")
-                async for piece in response.content.iter_chunked(_PIECE):
-                    body.add(piece)
-                return Answered(response.status, response.headers, body.whole())
+                body = await _read_body(response, largest, "backbone.max_reply_bytes")
+                return Answered(response.status, response.headers, body)
             except BodyTooLargeError as error:
                 raise MalformedReplyError(str(error)) from error
             except BodyError as error:  # damaged on the way, as where a connection broke
@@ -452,6 +445,14 @@ def _headers(endpoint: Endpoint) -> Mapping[str, str]:
     """Return the headers of a request; the key is read from the environment for each."""
     key = bearer(endpoint.api_key_env, "backbone.engine.api_key_env", OTHERWISE)
     return {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED, **key}
+
+
+async def _read_body(response: aiohttp.ClientResponse, largest: int, setting: str = "") -> bytes:
+    """Read the body of a reply, as far as it is not larger than it may be; see :class:`BoundedBody`."""
+    body = BoundedBody(response.headers, largest, setting)
+    async for piece in response.content.iter_chunked(_PIECE):
+        body.add(piece)
+    return body.whole()
 
 
 def _with_model(text: str, model: str) -> bytes:
