@@ -19,6 +19,9 @@ Flags = NDArray[np.bool_]
 class ScoreColumns(tuple[ScoreRow, ...]):
     """The rows of a run, and their columns, shape (rows,) each."""
 
+    #: The rows that these are some of, and their places there.
+    _taken: tuple["ScoreColumns", Ints] | None = None
+
     @cached_property
     def categories(self) -> Ints:
         """Number of each question's category."""
@@ -58,11 +61,18 @@ class ScoreColumns(tuple[ScoreRow, ...]):
     def column(self, name: str) -> Floats:
         """Return the values of a column as stored; NaN for none."""
         if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> Floats:
+        if self._taken is not None:
+            whole, places = self._taken
+            made = whole.column(name)[places]
+        else:
             values = (row.metrics.get(name) for row in self)
             made = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-            made.setflags(write=False)
-            self._made[name] = made
-        return self._made[name]
+        made.setflags(write=False)
+        return made
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -74,13 +84,18 @@ class ScoreColumns(tuple[ScoreRow, ...]):
         return not bool(np.isnan(self.column(name)).all())
 
     def at(self, places: Ints) -> "ScoreColumns":
-        """Return the rows at some places; the columns made so far are not made again."""
-        made = {name: column[places] for name, column in self._made.items()}
-        return columns_of((self[place] for place in places.tolist()), made)
+        """Return the rows at some places; their columns are taken from these."""
+        found = ScoreColumns(self[place] for place in places.tolist())
+        found._taken = (self, places)
+        return found
 
     def only(self, chosen: Flags) -> "ScoreColumns":
         """Return some of the rows."""
         return self.at(np.flatnonzero(chosen))
+
+    def with_any(self, names: Iterable[str]) -> "ScoreColumns":
+        """Return the rows that have a value in one of these columns."""
+        return self.only(np.logical_or.reduce([~np.isnan(self.column(name)) for name in names]))
 
     @cached_property
     def _made(self) -> dict[str, Floats]:

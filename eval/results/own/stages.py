@@ -80,8 +80,7 @@ def shown_shares(columns: ScoreColumns) -> Floats:
 
 def with_gold(columns: ScoreColumns) -> ScoreColumns:
     """Return the questions with gold evidence, as far as their scores say."""
-    scored = [~np.isnan(columns.column(name)) for name in (STORED_RECALL, "pool_recall", "recall@10")]
-    return columns.only(np.logical_or.reduce(scored))
+    return columns.with_any((STORED_RECALL, "pool_recall", "recall@10"))
 
 
 def reaches(columns: ScoreColumns) -> dict[Reach, Flags]:

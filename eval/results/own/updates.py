@@ -6,8 +6,6 @@ The figures of :mod:`eval.metrics.updates`, by lineage, for data sets that say w
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from eval.metrics.updates import IN_CONTEXT, UPDATE_METRICS
 from eval.rendering.table import DASH, Cell, Table, columns, figure, records
 from eval.results.own.report import QualityGroup, SystemQuality
@@ -68,8 +66,7 @@ def update_groups(groups: Sequence[QualityGroup]) -> list[QualityGroup]:
 
 
 def _updated(run: StoredRun) -> ScoreColumns:
-    scored = [~np.isnan(run.columns.column(name)) for name in UPDATE_METRICS]
-    return run.columns.only(np.logical_or.reduce(scored))
+    return run.columns.with_any(UPDATE_METRICS)
 
 
 def update_lines(run: StoredRun) -> list[UpdateLine]:
