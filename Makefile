@@ -45,7 +45,7 @@ test: models  ## the tests of everything that runs within one process
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not outside" tests/unit tests/property tests/contract tests/golden
 
 test-runs: models  ## runs and commands as users start them: killed and resumed, in a browser, from a wheel, as the pages of docs say
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal tests/end_to_end tests/faults tests/commands
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal tests/end_to_end tests/faults
 
 fault-campaign: models  ## hundreds of kills, bad replies, damaged files and full disks over every preset (an hour; SECONDS=300 for less, ONLY=kills for one kind)
 	$(PY) -m tests.support.faults --workers $(WORKERS) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only "$(ONLY)")

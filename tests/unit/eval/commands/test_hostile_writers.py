@@ -15,7 +15,7 @@ import pytest
 
 from eval.runs.load import checksums
 from eval.runs.signing import sign_folder
-from tests.commands.test_commands_and_streams import COMMANDS
+from tests.end_to_end.test_commands_and_streams import COMMANDS
 from tests.support.fake_run import FakeRun, rewrite
 
 NAMES = (
