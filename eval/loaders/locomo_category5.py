@@ -1,7 +1,7 @@
 """An audit of LoCoMo's adversarial questions: which of them the conversation answers after all.
 
 The list (``datasets/locomo/category5_audit.tsv``) has one row per question: the codes of two independent readers, the
-code that stands, and a column in which a person can overrule it. The readers were language models, not people; the data
+code that counts, and a column in which a person can overrule it. The readers were language models, not people; the data
 card says so. Question ids are positions in the published file, so the list holds for that file alone.
 """
 

@@ -32,24 +32,24 @@ class ConversationClock:
         self._begun = clock()
         self._under_way = self._waiting = 0
         self._stood = 0.0
-        self._stands_since: float | None = None
+        self._stopped_since: float | None = None
 
     def seconds(self) -> float:
         """Return the seconds so far."""
         now = self.clock()
-        standing = 0.0 if self._stands_since is None else now - self._stands_since
-        return now - self._begun - self._stood - standing
+        pause = 0.0 if self._stopped_since is None else now - self._stopped_since
+        return now - self._begun - self._stood - pause
 
     def count(self, *, under_way: int = 0, waiting: int = 0) -> None:
-        """Add to the operations under way and to those of them that wait; the clock stands while the two are equal."""
+        """Add to the operations under way and to those of them that wait; the clock stops while the two are equal."""
         self._under_way += under_way
         self._waiting += waiting
-        stands = 0 < self._under_way == self._waiting
-        if stands and self._stands_since is None:
-            self._stands_since = self.clock()
-        elif not stands and self._stands_since is not None:
-            self._stood += self.clock() - self._stands_since
-            self._stands_since = None
+        stopped = 0 < self._under_way == self._waiting
+        if stopped and self._stopped_since is None:
+            self._stopped_since = self.clock()
+        elif not stopped and self._stopped_since is not None:
+            self._stood += self.clock() - self._stopped_since
+            self._stopped_since = None
 
     @contextmanager
     def operation(self) -> Iterator["Stopwatch"]:

@@ -106,7 +106,7 @@ class SweepCell:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The cells that a command line stands for, and the folder of their experiment."""
+    """The cells of a command line, and the folder of their experiment."""
 
     cells: tuple[SweepCell, ...]
     folder: Path

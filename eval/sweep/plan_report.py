@@ -16,7 +16,7 @@ def show_plan(plan: SweepPlan) -> None:
     rows = [[cost.cell.label, cost.standing, _calls(cost), *_to_pay(cost.to_pay)] for cost in plan.cells]
     rows.append([f"{len(plan.cells)} cells", "", _whole(method.calls), *_to_pay(paid)])
     figures = columns(("calls", "to pay", "prompt tokens", "reply tokens"), left=0)
-    show(Table("", [*texts(("cell", "stands")), *figures], rows))
+    show(Table("", [*texts(("cell", "status")), *figures], rows))
     show(_groups(plan))
     _show_gaps(plan)
 

@@ -13,7 +13,7 @@ _REASON_CHARS = 300
 
 def show_status(statuses: Sequence[CellStatus]) -> None:
     """Print every cell, then why those that failed did."""
-    columns = (*texts(("cell", "stands")), Column("answered"), Column("job", "left"), Column("on", "left"))
+    columns = (*texts(("cell", "status")), Column("answered"), Column("job", "left"), Column("on", "left"))
     show(Table("", columns, [_row(status) for status in statuses]))
     console().print(summary_line(statuses), highlight=False)
     for status in statuses:

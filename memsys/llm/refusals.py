@@ -47,7 +47,7 @@ _LASTING_CODES = {
     **dict.fromkeys(("permission_error", "permission_denied", "account_deactivated", "access_denied"), 403),
     **dict.fromkeys(("model_not_found", "not_found_error", "deploymentnotfound", "invalid_model"), 404),
 }  # fmt: skip
-#: Codes and types that stand for a status where the server sends 200.
+#: Codes and types of a status where the server sends 200.
 _PASSING_CODES = {
     **dict.fromkeys(("rate_limit_exceeded", "rate_limit_error", "resource_exhausted", "too_many_requests"), 429),
     **dict.fromkeys(("overloaded_error", "overloaded", "engine_overloaded", "unavailable"), 503),
@@ -158,7 +158,7 @@ def advice(status: int, settings: Mapping[str, str]) -> str:
     """Return what to do about an error that no other attempt would change; empty where another one might.
 
     Args:
-        status: that the error stands for.
+        status: of the error.
         settings: names of ``part``, ``key``, ``model`` and ``address`` in the configuration.
     """
     return _ADVICE.get(status, "").format(**settings)
@@ -230,7 +230,7 @@ def refusal(status: int, pause: float, error: StatedError) -> Exception:
 
 
 def status_of(status: int, error: StatedError) -> int:
-    """Return the status that an error stands for, whatever it was sent with."""
+    """Return the status of an error, whatever it was sent with."""
     named = (*error.codes, error.message.strip(" .!").lower().replace(" ", "_"))  # Cloudflare's codes are numbers
     lasting = next((_LASTING_CODES[code] for code in named if code in _LASTING_CODES), None)
     if lasting is not None or status != 200:

@@ -88,7 +88,7 @@ class Options:
 
 
 def role(name: str) -> str:
-    """Return the speaker that a role stands for."""
+    """Return the speaker of a role."""
     return ROLES.get(name.lower(), name)
 
 

@@ -100,7 +100,7 @@ def later_versions(paper: str, folder: Path = PRINTED) -> dict[str, tuple[Printe
 
 
 def place_of(number: PrintedNumber) -> tuple[int, str, str, str, str]:
-    """Return what tells a number of a paper from its others: table, backbone, data set, row and column."""
+    """Return the place of a number in its paper: table, backbone, data set, row and column."""
     return number.table, number.backbone, number.dataset, number.row, number.column
 
 
