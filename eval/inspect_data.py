@@ -212,9 +212,13 @@ def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
     """Read the command line into preset, overrides and whether JSON is wanted."""
     parser = argparse.ArgumentParser(prog=program("inspect_data"), description=described(__doc__))
     parser.formatter_class = Paragraphs
-    parser.add_argument("settings", nargs="+", metavar="KEY=VALUE", help="dataset=NAME, one of " + ", ".join(presets()))
+    parser.add_argument("settings", nargs="*", metavar="KEY=VALUE", help="dataset=NAME, one of " + ", ".join(presets()))
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    read = parser.parse_args(arguments)
+    read, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        name, _, given = unknown[0].lstrip("-").partition("=")
+        value = given or next((setting for setting in read.settings if "=" not in setting), "VALUE")
+        parser.error(f"{unknown[0]} is not an option; settings have no dashes: write {name}={value}")
     keys = [setting.partition("=")[0] for setting in read.settings if "=" in setting]
     if len(keys) < len(read.settings) or "dataset" not in keys:
         bare = next((setting for setting in read.settings if "=" not in setting), "")

@@ -144,6 +144,14 @@ def test_a_command_without_data_set_shows_the_usage(capsys: pytest.CaptureFixtur
         assert "give dataset=NAME and settings as key=value; write dataset=locomo_sample" in said
 
 
+@pytest.mark.parametrize("typed", [["--dataset", "locomo_sample"], ["--dataset=locomo_sample"]])
+def test_a_setting_with_dashes_is_written_without(typed: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """`run` said so, and this command only that the argument is unknown."""
+    with pytest.raises(SystemExit):
+        main(typed)
+    assert "settings have no dashes: write dataset=locomo_sample" in " ".join(capsys.readouterr().err.split())
+
+
 def test_unknown_settings_are_refused_before_anything_is_read() -> None:
     with pytest.raises(ConfigError, match="has no setting labels"):
         read_config("bioasq20_sample", {"labels": "audited"})
