@@ -1,5 +1,6 @@
 """The wheel, built and installed as a user has it: no checkout in sight, any folder, everything it needs inside."""
 
+import importlib.metadata
 import os
 import shutil
 import site
@@ -9,6 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from eval.config.first_run import missing_models
 from memsys.assets.paths import models_dir
@@ -16,6 +19,8 @@ from memsys.assets.paths import models_dir
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("memsys", "baselines", "eval", "conf", "datasets", "results/printed", "pyproject.toml",
            "setup.py", "README.md", "LICENSE")  # fmt: skip
+#: Which only extras bring.
+HEAVY = ("torch", "triton", "transformers", "sentence-transformers", "vllm", "matplotlib", "litellm")
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +77,23 @@ def test_everything_that_is_read_is_inside(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in names}
     assert {name for name in tops if not name.endswith(".dist-info")} == {"memsys", "baselines", "eval"}
     assert not [name for name in names if name.startswith(("tests/", "results/")) or "/local/" in name]
+
+
+def test_the_small_install_has_no_torch() -> None:
+    """5.3 of 6.4 GB were torch, triton and NVIDIA's libraries, which the first run does not need."""
+    needed, seen = ["memsys"], set()
+    while needed:
+        name = canonicalize_name(needed.pop())
+        try:
+            wanted = importlib.metadata.requires(name) or []
+        except importlib.metadata.PackageNotFoundError:  # of another platform
+            continue
+        seen.add(name)
+        lines = [Requirement(line) for line in wanted]
+        found = {line.name for line in lines if line.marker is None or line.marker.evaluate({"extra": ""})}
+        needed += sorted(found - seen)
+    assert {"hydra-core", "onnxruntime", "xllamacpp"} <= seen
+    assert not [name for name in seen if name in HEAVY or name.startswith(("nvidia-", "cuda-"))]
 
 
 def test_it_runs_from_an_empty_folder(memsys: Path, tmp_path: Path) -> None:
