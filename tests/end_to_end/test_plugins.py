@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,52 +15,17 @@ from tests.support.stub_process import attached, stub_server
 
 ROOT = Path(__file__).resolve().parents[2]
 
-MODULE = '''
-"""The newest turns."""
-from dataclasses import dataclass
-from memsys.protocol import BaseMemory
-from memsys.vocabulary import Hit, Retrieval
-
-
-@dataclass(frozen=True)
-class NewestConfig:
-    name: str
-    uses_gold: bool
-    turns: int
-
-    def build(self, parts):
-        return Newest(self, parts)
-
-
-class Newest(BaseMemory):
-    def __init__(self, config, parts):
-        self._config, self._parts, self._turns = config, parts, []
-
-    async def write(self, unit, prepared):
-        self._turns += [[turn.turn_id, self._parts.turn_format.render(turn)] for turn in unit.turns]
-
-    async def retrieve(self, query):
-        kept = self._turns[-self._config.turns:][::-1]
-        hits = tuple(Hit(text, 1 / rank, (key,), key) for rank, (key, text) in enumerate(kept, start=1))
-        return Retrieval(hits, "\\n".join(hit.text for hit in hits))
-
-    def state(self):
-        return {"turns": self._turns}
-
-    def load_state(self, state):
-        self._turns = state["turns"]
-'''
-PRESET = "# The newest turns, from a package of somebody else.\n_target_: newest_turns.NewestConfig\n"
-PRESET += "name: newest\nuses_gold: false\nturns: 3\n"
+#: The package of the page on plug-ins, by file.
+FILES = dict(re.findall(r"^```\w+ file=(\S+)\n(.*?)^```$", (ROOT / "docs" / "plugins.md").read_text(), re.M | re.S))
 
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    folder = tmp_path / "site" / "newest_turns"
-    (folder / "conf" / "memory").mkdir(parents=True)
-    (folder / "__init__.py").write_text(MODULE)
-    (folder / "conf" / "memory" / "newest.yaml").write_text(PRESET)
-    return folder.parent
+    for name, text in FILES.items():
+        file = tmp_path / "site" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return tmp_path / "site"
 
 
 def memsys(package: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -92,11 +58,23 @@ def test_a_package_adds_a_memory_system(package: Path, tmp_path: Path, named: st
     command = ("run", "memory=newest", "memory.turns=2", *settings)
     again = memsys(package, *command, **environment)
     assert "complete, nothing to run" in again.stdout and "has changed" not in again.stdout
-    (package / "newest_turns" / "__init__.py").write_text(MODULE.replace("1 / rank", "2 / rank"))
+    module = package / "newest_turns" / "__init__.py"
+    module.write_text(module.read_text().replace("1 / rank", "2 / rank"))
     edited = memsys(package, *command, **environment)
     assert "the source of memory=newest has changed since" in " ".join(edited.stdout.split()), edited.stdout
     typo = memsys(package, "run", "memory=newst", **environment)
     assert typo.returncode == 2 and "did you mean newest" in typo.stderr
+
+
+def test_the_metric_of_the_page_scores_recorded_answers(package: Path, tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text("question,gold,prediction\nWhat cat?,Pixel,Pixel\nWhat dog?,Rex,none\n")
+    named, out = {"MEMSYS_PLUGINS": "newest_turns"}, tmp_path / "mine"
+    imported = ("recorded", "import", str(tmp_path / "answers.csv"), "--as", str(out), "--dataset", "own")
+    assert memsys(package, *imported, **named).returncode == 0
+    scored = memsys(package, "score", str(out), "--metrics", "same_length", **named)
+    assert scored.returncode == 0, scored.stderr
+    rows = (out / "scores.jsonl").read_text().splitlines()
+    assert [json.loads(row)["metrics"]["same_length"] for row in rows] == [1.0, 0.0]
 
 
 def test_a_package_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
