@@ -38,6 +38,7 @@ from eval.sweep.reproduction import (
     within_budget,
 )
 from eval.sweep.status import cell_status
+from eval.sweep.verdicts import Judging, judgings
 from eval.tables import OUT
 from memsys.assets.paths import ROOT
 from memsys.errors import ConfigError
@@ -112,7 +113,12 @@ def _show_plan(plan: Reproduction) -> None:
         rows.append([group.title, len(own), done, f"{calls:,.0f}", f"{part.hours:.1f}", f"{part.dollars:.2f}"])
     calls = sum(cost.to_pay.calls for cost in plan.costs)
     done = sum(cost.standing == "done" for cost in plan.costs)
-    rows.append(["all", len(plan.cells), done, f"{calls:,.0f}", f"{plan.hours:.1f}", f"{plan.dollars:.2f}"])
+    for each in _judgings(plan):
+        title = f"verdicts of {each.backbone}"
+        rows.append([title, "", "", f"{each.calls.calls:,.0f}", f"{each.hours:.1f}", f"{each.dollars:.2f}"])
+        calls += each.calls.calls
+    hours, dollars = _totals(plan)
+    rows.append(["all", len(plan.cells), done, f"{calls:,.0f}", f"{hours:.1f}", f"{dollars:.2f}"])
     headings = ("runs for", "runs", "done", "calls to pay", f"{plan.gpu.upper()} hours", "dollars, hosted")
     show(Table(f"{plan.paper.name} reproduced", columns(headings), rows))
     for line in problems(plan.costs):
@@ -127,16 +133,19 @@ def _show_plan(plan: Reproduction) -> None:
 def _steps(plan: Reproduction) -> list[Step]:
     """Return all commands after what is fetched, in order."""
     runs = running(plan.cells)
-    judged = [step for step in runs if set(step.cells[0].group.tables) & set(plan.paper.judged)]
-    folders = tuple(dict.fromkeys(_folder(each) for step in judged for each in step.cells))
-    judge = [Step(f"judge {len(folders)} runs", ("judge", *folders, *plan.paper.judge))] if folders else []
+    judge = [each.step for each in _judgings(plan)]
     tables = Step("write the tables", ("tables", "--paper", plan.paper.name))
     return [*runs, *judge, *collecting(runs), tables]
 
 
-def _folder(each: PaperCell) -> str:
-    path = cell_status(each.cell).path
-    return short_path(path) if path is not None else f"RUN[{each.cell.label}]"
+def _judgings(plan: Reproduction) -> list[Judging]:
+    return judgings(plan.paper, plan.cells, plan.gpu)
+
+
+def _totals(plan: Reproduction) -> tuple[float, float]:
+    """Return GPU hours and dollars of runs and verdicts."""
+    verdicts = _judgings(plan)
+    return plan.hours + sum(each.hours for each in verdicts), plan.dollars + sum(each.dollars for each in verdicts)
 
 
 def _show_steps(steps: Sequence[Step]) -> None:
@@ -154,9 +163,8 @@ def _confirm(plan: Reproduction, yes: bool) -> None:
     left = sum(cost.standing != "done" and not cost.problem for cost in plan.costs)
     if yes or not left:
         return
-    question = (
-        f"start {left} runs, {plan.hours:.1f} GPU hours and {plan.dollars:.2f} dollars of hosted models by the plan?"
-    )
+    hours, dollars = _totals(plan)
+    question = f"start {left} runs, {hours:.1f} GPU hours and {dollars:.2f} dollars of hosted models by the plan?"
     if not can_ask():
         raise ConfigError(f"{question} There is no terminal to ask: add --yes, or --dry-run to see the commands")
     if not confirmed(question):

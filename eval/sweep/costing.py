@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from eval.commands.terminal import stage
@@ -80,6 +80,7 @@ class CellCost:
         method: all its calls, as tables count them.
         to_pay: those that nobody in the sweep pays before it; none for a cell that is done.
         writing: those of them that are made while writing, one after the other within a conversation.
+        by_second: those of them that the second backbone answers.
         known: its memory system has a model; otherwise its own calls are missing.
         problem: why nothing can be said: data that is missing, settings that do not fit.
         shape: sizes of its data.
@@ -93,6 +94,7 @@ class CellCost:
     known: bool
     problem: str
     shape: DataShape | None
+    by_second: CostTotals = field(default_factory=CostTotals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,8 @@ def _cell_cost(cell: SweepCell, paid: set[tuple[str, ...]]) -> CellCost:
     unpaid = [] if status.standing == "done" else [each for each in calls or () if not _paid(cell, each, paid)]
     known = cell.plan.backbone is None or memory_calls(cell.plan.memory, shape) is not None
     writing = total([each for each in unpaid if each.phase == "write"])
-    return CellCost(cell, status.standing, total(calls), total(unpaid), writing, known, "", shape)
+    second = total([each for each in unpaid if each.role in cell.plan.second_roles])
+    return CellCost(cell, status.standing, total(calls), total(unpaid), writing, known, "", shape, second)
 
 
 def expected_calls(cell: SweepCell, shape: DataShape) -> list[ExpectedCalls]:
@@ -215,7 +218,12 @@ def _group(name: str, costs: Sequence[CellCost], gpu: Gpu) -> GroupCost:
 
 def parameters(backbone: BackboneConfig) -> float | None:
     """Return a model's parameters in 10^9, from its name; ``None`` if it does not say."""
-    found = _PARAMETERS.search(backbone.model)
+    return parameters_of(backbone.model)
+
+
+def parameters_of(model: str) -> float | None:
+    """Return the parameters in 10^9 that a model's name states; ``None`` if it does not."""
+    found = _PARAMETERS.search(model)
     return float(found.group(1)) if found else None
 
 

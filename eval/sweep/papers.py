@@ -43,14 +43,14 @@ class PaperRuns:
         groups: its runs, table by table.
         released: preset made from the paper's text -> preset of the authors' code.
         judged: tables of which a language model grades the answers.
-        judge: settings of ``memsys judge`` for them.
+        judges: settings of ``memsys judge`` for them, by the backbone of the run; ``default`` for the others.
     """
 
     name: str
     groups: tuple[RunGroup, ...]
     released: Mapping[str, str] = field(default_factory=dict)
     judged: tuple[int, ...] = ()
-    judge: tuple[str, ...] = ()
+    judges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def chosen(self, tables: tuple[int, ...]) -> tuple[RunGroup, ...]:
         """Return the groups that fill one of the tables; all where none is named.
@@ -97,4 +97,6 @@ def _paper(name: str, entry: Any) -> PaperRuns:
 
 
 def _sequence(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sequence(each) for key, each in value.items()}
     return tuple(value) if isinstance(value, list) else value

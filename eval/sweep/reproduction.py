@@ -90,14 +90,8 @@ class Reproduction:
 
     @property
     def dollars(self) -> float:
-        """US dollars of the calls to hosted models that are still to pay and have a price."""
-        prices = load_prices()
-        total = 0.0
-        for cost in self.costs:
-            backbone = cost.cell.plan.backbone if cost.cell.plan else None
-            if backbone is not None and backbone.name in prices:
-                total += prices[backbone.name].of(cost.to_pay.prompt, cost.to_pay.reply)
-        return total
+        """US dollars of the calls to hosted models that are still to pay and have a price; a second backbone's too."""
+        return sum(_dollars(cost) for cost in self.costs)
 
 
 def compose_paper(
@@ -168,6 +162,15 @@ def _with_memory(job: tuple[str, ...], released: Mapping[str, str]) -> tuple[str
     name = _memory(job)
     chosen = released.get(name, name)
     return tuple(f"{_MEMORY}{chosen}" if each == f"{_MEMORY}{name}" else each for each in job)
+
+
+def _dollars(cost: CellCost) -> float:
+    plan, total = cost.cell.plan, 0.0
+    asked = [(plan.backbone, cost.to_pay - cost.by_second), (plan.second, cost.by_second)] if plan else []
+    for backbone, calls in asked:
+        price = load_prices().get(backbone.name) if backbone is not None else None
+        total += price.of(calls.prompt, calls.reply) if price else 0.0
+    return total
 
 
 def gpu_hours(costs: Sequence[CellCost], gpu: str) -> float:

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from eval import reproduce
 from eval.commands.commands import EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE
 from eval.config.presets import CONF, preset_names
+from eval.config.prices import load_prices
 from eval.reproduce import main
 from eval.results.tables.spec import load_spec
 from eval.sweep.cells import Composer, Sweep
 from eval.sweep.costing import plan_sweep
 from eval.sweep.papers import load_paper, load_papers
 from eval.sweep.reproduction import PaperCell, Step, _products, compose_paper, gpu_hours, running, within_budget
+from eval.sweep.verdicts import judgings
 from memsys.errors import ConfigError
 
 SMALL = ("mode=retrieval_only", "dataset=locomo_sample", "embedder=hashing", "backbone=smollm2_135m")
@@ -37,6 +39,8 @@ def test_every_sweep_and_table_of_a_paper_is_in_its_runs() -> None:
         tables = load_spec(name).tables
         assert {number for group in paper.groups for number in group.tables} <= set(tables)
         assert all(table in tables for table in paper.judged)
+        backbones = preset_names(CONF / "backbone")
+        assert all(name in (*backbones, "default") for name in paper.judges)
         assert {*paper.released, *paper.released.values()} <= memories
 
 
@@ -91,6 +95,31 @@ def test_a_budget_takes_the_runs_that_fit(tmp_path: Path) -> None:
     assert 0 < len(some.cells) < 3 and some.hours <= budget < whole.hours
     planned = plan_sweep(Sweep(tuple(each.cell for each in cells), tmp_path)).groups
     assert whole.hours == sum(group.hours or 0 for group in planned)  # as `memsys sweep plan` says
+
+
+def test_dollars_have_the_second_backbones_price() -> None:
+    paper = load_paper("xmemory")
+    settings = ["dataset=locomo_sample", "backbone=gpt5_nano", "+experiment=xmemory_locomo_gpt5_nano"]
+    (one, *_) = compose_paper(paper, tables=[1], rows=["xmemory"], extra=settings)
+    plan = within_budget(paper, [one], "a100")
+    (cost,) = plan.costs
+    assert cost.by_second.calls > 0
+    prices, rest = load_prices(), cost.to_pay - cost.by_second
+    main_price, second_price = prices["gpt5_nano"], prices["gpt41_mini"]
+    assert plan.dollars == pytest.approx(
+        main_price.of(rest.prompt, rest.reply) + second_price.of(cost.by_second.prompt, cost.by_second.reply)
+    )
+
+
+def test_verdicts_are_by_the_judge_of_the_runs_backbone() -> None:
+    paper = load_paper("sage")
+    cells = compose_paper(paper, tables=[1], rows=["mem0_in_sage"], extra=["dataset=locomo_sample"])
+    open_models, hosted = judgings(paper, cells, "a100")
+    assert (open_models.backbone, hosted.backbone) == ("llama31_8b", "gpt4o_mini")
+    assert len(open_models.cells) == 7 and len(hosted.cells) == 1
+    assert open_models.hours > 0 == open_models.dollars
+    assert hosted.dollars > 0 == hosted.hours
+    assert open_models.calls.calls == 7 * hosted.calls.calls
 
 
 def test_a_dry_run_prints_every_command_and_starts_none(
