@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from baselines.external.config import ObjectConfig
 from eval.api.parts import composed, given_backbone
+from eval.commands.terminal import console
 from eval.results.frame import load_results
 from eval.running.composed import make_plan
 from eval.running.experiment import run_experiment
@@ -57,11 +58,13 @@ class Evaluation:
     @cached_property
     def table(self) -> str:
         """The comparison as Markdown: scores with intervals, evidence, cost; written next to the run."""
+        self._compare(shown=False)
+        return (self.path / _COMPARISON / "compare.md").read_text(encoding="utf-8")
+
+    def _compare(self, *, shown: bool) -> None:
         from eval.results.compare import compare
 
-        out = self.path / _COMPARISON
-        compare([self.path, *self.others], out, shown=False)
-        return (out / "compare.md").read_text(encoding="utf-8")
+        compare([self.path, *self.others], self.path / _COMPARISON, shown=shown)
 
     def _repr_markdown_(self) -> str:
         return self.table if self.complete else str(self)
@@ -69,7 +72,11 @@ class Evaluation:
     def __str__(self) -> str:
         if not self.complete:
             return f"{self.path}: not complete; the same call continues"
-        return self.table
+        from rich.text import Text
+
+        with console().capture() as captured:
+            self._compare(shown=True)
+        return Text.from_ansi(captured.get()).plain.strip("\n")
 
 
 def evaluate(  # noqa: PLR0913 - what a memory is measured on, by and next to

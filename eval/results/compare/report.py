@@ -92,7 +92,7 @@ def compare(
         console().print(report.conclusion, style="bold", highlight=False, markup=False)
     kinds = ",".join(path.suffix[1:] for path in paths)
     hint = "" if can_draw or not report.has_figure else "; a figure needs matplotlib: pip install 'memsys[figures]'"
-    say(f"written: {out_dir}/compare.{{{kinds}}}{hint}")
+    say(f"written: {out_dir}/compare.{{{kinds}}}; compare.md says what each column means{hint}")
     return paths
 
 

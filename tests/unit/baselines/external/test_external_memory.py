@@ -461,6 +461,9 @@ def test_evaluate_measures_an_object_next_to_a_baseline(tmp_path: Path) -> None:
     assert result.complete and result.path.parent == tmp_path / "evaluate"
     assert set(result.frame["system"]) == {"Plain", "no_memory"} and len(result.frame) == 10
     assert "| Plain | 5 |" in result.table and (result.path / "comparison" / "compare.csv").is_file()
+    printed = str(result)  # it was two pages of Markdown
+    assert " Plain " in printed and "\x1b" not in printed and "| ---" not in printed
+    assert max(map(len, printed.splitlines())) <= 120 or "written: " in printed.splitlines()[-1]
     again = memsys.evaluate(Plain, baselines=[], settings=settings)
     assert again.path == result.path, "the same source and settings are the same run"
 
