@@ -144,6 +144,21 @@ def test_what_a_page_says_works_and_is_all_it_takes(checkout: Path, page: str) -
     check(checkout, printed)
 
 
+def test_the_python_of_readme_prints_what_it_shows(tmp_path: Path) -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    ((code, shown),) = re.findall(r"^```python\n(.*?)^```\n\n```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    ending = 'baselines=["bm25_turn"])'
+    assert ending in code
+    (tmp_path / "ten.py").write_text(code.replace(ending, f"{ending[:-1]}, settings=['runs_dir={tmp_path}'])"))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "60"}
+    done = subprocess.run(
+        [sys.executable, tmp_path / "ten.py"], cwd=tmp_path, env=environment, capture_output=True, text=True,
+        check=False, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert set(shown.splitlines()) <= set(map(str.rstrip, done.stdout.splitlines())), done.stdout
+
+
 def places(text: str) -> set[str]:
     """Places of a page that a link may name behind #, as GitHub makes them of its headings."""
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in _HEADING.findall(text)}

@@ -1,6 +1,10 @@
 """README is short, and every number of its findings is one of what it was taken from."""
 
+import json
+import math
 import re
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -66,6 +70,33 @@ def test_findings_are_one_line_each_with_a_link() -> None:
 def test_every_number_of_a_finding_is_in_its_source(name: str) -> None:
     text = dict(_FINDING.findall(section(README, "What was found")))[name]
     assert numbers(text) and set(numbers(text)) <= set(numbers(SOURCES[name]())), name
+
+
+def minutes(experiment: str, memories: Sequence[str]) -> list[float]:
+    """From start to end of committed runs of all of LoCoMo."""
+    rows = (ROOT / "results" / "summaries" / experiment / "runs.jsonl").read_text(encoding="utf-8").splitlines()
+    runs = [json.loads(row) for row in rows]
+    assert {run["summary"]["counts"]["questions"] for run in runs} == {1986}
+    records = [run["record"] for run in runs if run["record"]["config"]["memory"]["name"] in memories]
+    ends = [[datetime.fromisoformat(record[key]) for key in ("started", "finished")] for record in records]
+    return sorted((last - first).total_seconds() / 60 for first, last in ends)
+
+
+def test_the_times_are_those_of_committed_runs() -> None:
+    said = section(README, "Run something else")
+    evidence, rag, sage = (
+        [float(number) for number in re.search(words, said).groups()]  # type: ignore[union-attr]
+        for words in (
+            r"takes ([\d.]+) to (\d+) minutes without a GPU",
+            r"RAG takes (\d+) to (\d+) minutes",
+            r"SAGE (\d+)",
+        )
+    )
+    found = minutes("locomo_retrieval", ("rag", "bm25_turn", "hybrid_turn"))
+    assert evidence == [round(found[0], 1), math.ceil(found[-1])]
+    found = minutes("locomo_qwen05b_plain_all", ("rag",))
+    assert rag == [math.floor(found[0]), math.ceil(found[-1])]
+    assert sage == [math.ceil(minutes("locomo_qwen05b_plain_all", ("sage_small",))[0])]
 
 
 def test_the_first_numbers_of_the_results_are_those_of_the_audit() -> None:
