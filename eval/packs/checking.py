@@ -149,6 +149,7 @@ class _Check:
         """Return everything that was found."""
         altered = (f"{name} is not as it was packed: its sha256 is another" for name in self._pack.altered)
         self._differences("file", altered)
+        self._texts_within()
         data = self._data()
         if data is not None:
             self._gold(data)
@@ -158,7 +159,8 @@ class _Check:
         self._say(
             "claimed",
             "origin",
-            "that this memory, model and code gave these answers and retrievals, on this hardware and in this time",
+            "that this memory, model and code gave these answers and retrievals, on this hardware and in this time: "
+            "a list of retrieved turns that was altered together with its scores fits",
         )
         return self._found
 
@@ -173,6 +175,23 @@ class _Check:
         texts += [hit.text for one in self._retrievals.values() for hit in one.hits]
         if not allowed and any(texts):
             self._say("does not fit", "licence", f"texts are included that may not be passed on ({licence})")
+
+    def _texts_within(self) -> None:
+        """Check that the answers and contexts that are included are those whose digests the questions have."""
+        if not self._pack.manifest.texts:
+            return
+        answers, retrievals = self._pack.answers(), self._pack.retrievals()
+        wrong = [
+            f"{name}: the answer is not the one that was packed"
+            for name, row in answers.items()
+            if name in self._questions and digest_of(name, row.prediction) != self._questions[name].answer
+        ]
+        wrong += [
+            f"{name}: the context is not the one that was packed"
+            for name, row in retrievals.items()
+            if name in self._questions and digest_of(name, row.context) != self._questions[name].context
+        ]
+        self._differences("texts", wrong)
 
     def _take_texts(self, folder: Path) -> None:
         """Take answers and memories from the run folder where their digests are those of the pack."""
@@ -387,5 +406,4 @@ def _figure(value: Json) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - 4
-    return ", ".join(names[:4]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(names)

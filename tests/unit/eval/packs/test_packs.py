@@ -1,6 +1,7 @@
 """Packs: what they hold and withhold, and what is found in one that was changed."""
 
 import json
+import re
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -102,6 +103,50 @@ def test_a_forged_mean_and_forged_costs_are_named(packed: Path, tmp_path: Path) 
     wrong = said(with_run(packed, tmp_path / "forged.zip", forge), "does not fit")
     assert any(one.startswith("mean: evidence.all.recall@10.mean is printed as 0.987, recomputed") for one in wrong)
     assert "cost: calls.total.prompt_tokens is printed as 7, recomputed 0" in wrong
+
+
+def with_retrievals(path: Path, out: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
+    """Forge a pack: rows of its retrievals are changed, and all digests are made again."""
+    with opened_pack(path) as opened:
+        contents = {place.name: place.read_bytes() for place in (*opened.run.parent.iterdir(), *opened.rows.iterdir())}
+        rows = [json.loads(line) for line in contents["retrievals.jsonl"].splitlines()]
+        change(rows)
+        contents["retrievals.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        write_pack(out, opened.manifest, {name: one for name, one in contents.items() if name != MANIFEST})
+    return out
+
+
+def test_one_altered_list_whose_scores_were_left_is_named(packed: Path, tmp_path: Path) -> None:
+    with opened_pack(packed) as opened:
+        (question,) = [row for row in read_export(opened.run).rows if row.metrics["recall@10"] == 1][:1]
+
+    def forge(rows: list[dict[str, Any]]) -> None:
+        (row,) = [row for row in rows if row["question_id"] == question.question_id]
+        for hit in row["hits"]:
+            hit["turn_ids"] = ["D1:1"]
+
+    wrong = said(with_retrievals(packed, tmp_path / "forged.zip", forge), "does not fit")
+    assert any(one.startswith(f"score: {question.question_id}: hit") and one.endswith("recomputed 0") for one in wrong)
+    assert all(question.question_id in one or one.startswith("score: and ") for one in wrong)
+
+
+def test_an_altered_context_is_named(packed: Path, tmp_path: Path) -> None:
+    def forge(rows: list[dict[str, Any]]) -> None:
+        rows[0]["context"] += " 1998"
+
+    wrong = said(with_retrievals(packed, tmp_path / "forged.zip", forge), "does not fit")
+    assert any(one.startswith("texts: ") and "the context is not the one that was packed" in one for one in wrong)
+
+
+def test_every_column_is_said_to_be_recomputed_or_claimed(packed: Path) -> None:
+    with opened_pack(packed) as opened:
+        rows = read_export(opened.run).rows
+    columns = {name for row in rows for name, value in row.metrics.items() if value is not None}
+    found = [finding for finding in check_pack(packed) if finding.what in ("answers", "evidence", "scores")]
+    lists = {state: " ".join(one.text for one in found if one.state == state) for state in ("checked", "claimed")}
+    named = {state: set(re.findall(r"[\w@.]+", text)) & columns for state, text in lists.items()}
+    assert named["checked"] | named["claimed"] == columns and not named["checked"] & named["claimed"]
+    assert {"recall@5", "recall@10"} <= named["checked"] and "kept_words" in named["claimed"]
 
 
 def test_forged_gold_and_a_left_out_question_are_found(packed: Path, tmp_path: Path) -> None:
