@@ -25,6 +25,7 @@ from eval.runs.folders import SUMMARIES, named_run_folders, summary_folder
 from eval.runs.load import read_record
 from eval.runs.machine_paths import without_places
 from eval.runs.records import ScoreRow
+from eval.runs.run_json import has_random_weights
 from eval.runs.trec import write_trec
 from eval.scoring.config import STORED_DECIMALS
 from memsys.errors import RunDirectoryError
@@ -55,11 +56,16 @@ def export_run(path: Path, out: Path = SUMMARIES) -> Path:
         Its address among the exported runs.
 
     Raises:
-        RunDirectoryError: the run is not complete, not scored, or not summarised, or its id leads elsewhere.
+        RunDirectoryError: the run is not complete, not scored, or not summarised, its id leads elsewhere, or its model
+            had random weights.
     """
     run = read_run(path)
     if isinstance(run, Skipped):
         raise RunDirectoryError(f"{path} cannot be exported: {run.reason}")
+    if has_random_weights(run.record):
+        raise RunDirectoryError(
+            f"{path} cannot be exported: its model had random weights, so its answers measure nothing"
+        )
     if not run.summary:
         raise RunDirectoryError(f"{path} has no summary.json; run `memsys score {path}`")
     meta = without_places({"config": run.meta["config"], "models": run.meta.get("models", {})})

@@ -20,7 +20,7 @@ from eval.runs.files import rows_done
 from eval.runs.folders import find_run_folders, named_places, runs_first, stored_folders
 from eval.runs.manifest import check_folder
 from eval.runs.records import ScoreRow
-from eval.runs.run_json import standing
+from eval.runs.run_json import has_random_weights, standing
 from eval.scoring.columns import columns_of
 from eval.scoring.latency import measured_latencies
 from eval.scoring.score_run import lexical_scores
@@ -59,7 +59,10 @@ def read_run(path: Path) -> StoredRun | Skipped:
     except ScoringError as error:
         return Skipped(path, str(error))
     meta = load.load_json(path / load.SCORES_META, RunDirectoryError)
-    return StoredRun(record, meta, load.load_summary(path), tuple(_with_latency(path, record, rows)), path=path)
+    summary = load.load_summary(path)
+    if has_random_weights(record):  # its times are measurements, nothing else is
+        rows, summary = [replace(row, metrics={}) for row in rows], {}
+    return StoredRun(record, meta, summary, tuple(_with_latency(path, record, rows)), path=path)
 
 
 def _exported(path: Path) -> StoredRun | Skipped:

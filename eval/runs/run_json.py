@@ -77,6 +77,22 @@ def standing(record: Mapping[str, Any]) -> str:
     return f"{record.get('status')}: {problems[0]}{more}" if problems else str(record.get("status"))
 
 
+def has_random_weights(record: Mapping[str, Any]) -> bool:
+    """Return whether a model of a stored run had random weights, so that its times are measurements and no answer is.
+
+    Args:
+        record: ``run.json``.
+    """
+    return _says_random(record.get("model"))
+
+
+def _says_random(model: Any) -> bool:
+    """Search a fingerprint, of one model or of two, for the mark."""
+    if not isinstance(model, Mapping):
+        return False
+    return model.get("random_weights") is True or any(map(_says_random, model.values()))
+
+
 def now() -> str:
     """Return the UTC time, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -21,6 +21,7 @@ from eval.results.stored_run import NO_BACKBONE, StoredRun
 from eval.results.tables.label_view import under_labels
 from eval.runs.files import write_atomic
 from eval.runs.folders import runs_first
+from eval.runs.run_json import has_random_weights
 from eval.scoring.labels import LabelView
 from eval.scoring.protocols import Protocol, load_protocol, recorded_protocol
 from memsys.errors import RunDirectoryError
@@ -111,6 +112,9 @@ def _readable(run_dirs: Sequence[Path]) -> list[StoredRun]:
         raise RunDirectoryError("nothing to compare: " + ("; ".join(reasons) or "no run directory was named"))
     for reason in reasons:
         console().print(f"left out: {reason}", style="yellow", highlight=False, markup=False)
+    for run in runs:
+        if has_random_weights(run.record):
+            console().print(f"random weights, whose scores are left out: {run.run_id}", style="yellow", highlight=False)
     return runs
 
 

@@ -13,6 +13,7 @@ from eval.results.stored_run import NO_BACKBONE, StoredRun
 from eval.results.tables.spec import PaperSpec
 from eval.results.tables.variants import run_variant
 from eval.runs.records import ScoreRow
+from eval.runs.run_json import has_random_weights
 from eval.scoring.aggregate import ABSTENTION
 from eval.scoring.shown import SHOWN_CHARS
 
@@ -179,6 +180,8 @@ def _obstacle(run: StoredRun, metric: str, spec: PaperSpec) -> str | None:
         return _wrong_encoder(run, metric, spec)
     if metric in LATENCY_METRICS:
         return "latency not measured (timing=latency)"
+    if has_random_weights(run.record):
+        return "random weights answered"
     if run.retrieval_only:
         return "retrieval only"
     return f"{metric} not scored"

@@ -11,6 +11,7 @@ from eval.results.stored_run import StoredRun
 from eval.results.tables.spec import PaperSpec
 from eval.results.tables.variants import variant_label, without_prompts
 from eval.runs.machine_paths import PLACE
+from eval.runs.run_json import has_random_weights
 
 #: What part of the data set a run takes shows in its counts.
 _SELECTION = (
@@ -69,6 +70,7 @@ def other_terms(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...
         found += _changed("reader", run, "reader", spec)
         found += _changed("backbone", run, "backbone", spec, only=_SAMPLING)
         found += _other_weights(run)
+        found += ["random weights"] if has_random_weights(run.record) else []
     if run.unscored_questions:
         found.append(run.unanswered)
     roles = roles_in_ours(run.record)

@@ -1,5 +1,6 @@
 """Settings of a backbone that vLLM serves, and their checks."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,6 +11,8 @@ from memsys.vocabulary import Json
 
 #: Types of numbers that vLLM computes with; the last two are other names of float16 and float32.
 _DTYPES = ("auto", "bfloat16", "float16", "float32", "half", "float")
+#: The argument with which vLLM loads nothing, in either way of writing it.
+_DUMMY = re.compile(r"--load[-_]format[ =]dummy\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +143,13 @@ class VllmSettings:
         return {
             **{field: getattr(self, field) for field in self.FINGERPRINT_FIELDS},
             "extra_args": list(self.extra_args),
+            **({"random_weights": True} if self.random_weights else {}),
         }
+
+    @property
+    def random_weights(self) -> bool:
+        """Whether the server has random weights in place of the model's (vLLM's load format ``dummy``)."""
+        return bool(_DUMMY.search(" ".join(map(str, self.extra_args))))
 
 
 def _require(holds: bool, key: str, value: object, expected: str) -> None:

@@ -107,3 +107,18 @@ def test_hosted_models_take_the_key_from_the_environment(name: str) -> None:
     engine = backbone(name).engine
     assert isinstance(engine, OpenAIEngineConfig)
     assert engine.api_key_env == "OPENAI_API_KEY"
+
+
+@pytest.mark.parametrize("arguments", ["[--load-format,dummy]", "['--load-format=dummy']", "[--load_format,dummy]"])
+def test_random_weights_are_recorded_however_they_are_asked_for(arguments: str) -> None:
+    engine = backbone("qwen3_06b", f"backbone.engine.extra_args={arguments}").engine
+    assert isinstance(engine, VllmEngineConfig)
+    assert engine.declared()["random_weights"] is True
+
+
+def test_an_engine_with_random_weights_serves_the_papers_architectures() -> None:
+    engine, plain = backbone("qwen3_8b", "backbone/engine=vllm_dummy").engine, backbone("qwen3_8b").engine
+    assert isinstance(engine, VllmEngineConfig)
+    assert isinstance(plain, VllmEngineConfig)
+    assert (engine.model, engine.random_weights) == ("Qwen/Qwen3-8B", True)
+    assert "random_weights" not in plain.declared()  # what fingerprints of kept runs have
