@@ -1,6 +1,7 @@
 """Compose configurations of ``conf/`` with Hydra outside of ``hydra.main``; the one module that uses its internals."""
 
 import os
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
@@ -56,20 +57,26 @@ def config_loader(folder: Path | None = None, conf: Path = CONF) -> Any:
 def _read_once(repository: Any) -> Any:
     """Return the files behind a loader, each of which all its compositions read once: a sweep composes every cell.
 
-    Hydra merges into what it reads, so each composition gets a copy; one that moves where files are looked for reads
-    them again.
+    Hydra merges into what it reads, so each composition gets a copy, unpickled, which takes a fifth of a deep copy's
+    time; one that moves where files are looked for reads them again.
     """
     from hydra._internal.config_repository import CachingConfigRepository
 
     class ReadOnce(CachingConfigRepository):
+        def __init__(self, delegate: Any) -> None:
+            super().__init__(delegate)
+            self.files: dict[str, bytes] = {}
+
         def __deepcopy__(self, memo: dict[int, Any]) -> "ReadOnce":
             return copy(self)
 
         def load_config(self, config_path: str) -> Any:
-            return deepcopy(super().load_config(config_path))
+            if config_path not in self.files:
+                self.files[config_path] = pickle.dumps(self.delegate.load_config(config_path))
+            return pickle.loads(self.files[config_path])
 
         def initialize_sources(self, config_search_path: Any) -> None:
-            self.delegate, self.cache = deepcopy(self.delegate), {}
+            self.delegate, self.files = deepcopy(self.delegate), {}
             self.delegate.initialize_sources(config_search_path)
 
     return ReadOnce(repository)
