@@ -130,9 +130,7 @@ def _tests_of(runs: Sequence[StoredRun], metric: str, treatment: Adversarial) ->
 
 def _repeats(run: StoredRun, asked: frozenset[str]) -> Repeats:
     """Return a run and those that differ in the seed alone, as in a comparison, cut to the board's questions."""
-    whole, *seeds = (
-        replace(one, rows=tuple(row for row in one.rows if row.question_id in asked)) for one in (run, *run.repeats)
-    )
+    whole, *seeds = (replace(one, rows=one.columns.of_questions(asked)) for one in (run, *run.repeats))
     return Repeats(tuple(seeds) or (whole,), whole)
 
 

@@ -135,7 +135,7 @@ def group_labels(runs: Sequence[StoredRun], members: Sequence[int]) -> dict[int,
 
 def run_costs(run: StoredRun) -> dict[str, float]:
     """Return what a question costs: context, calls, tokens; tokens per turn written; dollars where a price is known."""
-    context = mean_of(row.metrics.get("context_tokens") for row in run.rows).value
+    context = mean_of(run.columns.with_any(["context_tokens"]).column("context_tokens").tolist()).value
     found = {name: one.value for name, one in cost_estimates(run.summary).items()}
     if context is not None:
         found["context"] = context

@@ -20,14 +20,14 @@ def metric_list(runs: Sequence[StoredRun], config: PageConfig) -> list[dict[str,
     Returns:
         Of each its name, its heading, its group in the menu, its source, its unit, and whether a lower value is better.
     """
-    held = {name for run in runs for name in run.columns.names if run.columns.has(name)}
+    held = frozenset[str]().union(*(run.columns.scored for run in runs))
     found = {name: (group, METRICS[name].source if name in METRICS else "")
              for group, names in config.columns.items() for name in names}  # fmt: skip
     for group, retrieval in (("answers", False), ("evidence", True)):
         found |= {one.name: (group, one.source) for one in listed(retrieval=retrieval) if one.name not in found}
     judges = judge_texts(runs)
     judges |= {
-        score: f"{meaning(score, missing_kinds([run.rows for run in runs], score))}, by {text}"
+        score: f"{meaning(score, missing_kinds([run.columns for run in runs], score))}, by {text}"
         for score, text in score_texts(runs).items()
     }
     found |= {name: ("judges", judges[name]) for name in sorted(judges)}

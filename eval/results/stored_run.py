@@ -7,7 +7,6 @@ from typing import Any
 
 from eval.config.answer_prompts import prompts_of
 from eval.config.presets import current_name
-from eval.loaders.question_types import ADVERSARIAL
 from eval.loaders.registry import info_of, is_own
 from eval.runs.identity import identity_hash, without_name
 from eval.runs.records import ScoreRow
@@ -120,7 +119,7 @@ class StoredRun:
     @property
     def has_false_answers(self) -> bool:
         """Whether some of its questions without an answer have a false one (LoCoMo's), not a refusal as gold."""
-        return any(row.kind == ADVERSARIAL and row.metrics.get("trapped") is not None for row in self.rows)
+        return self.columns.only(self.columns.adversarial).has("trapped")
 
     @property
     def prompts(self) -> str:

@@ -101,7 +101,7 @@ def _moved(one: StressedSystem, name: str) -> float | None:
     if run is None or twin is None:
         return None
     shared = {row.question_id for row in run.rows} & {row.question_id for row in twin.rows}
-    parts = [replace(each, rows=tuple(row for row in each.rows if row.question_id in shared)) for each in (run, twin)]
+    parts = [replace(each, rows=each.columns.of_questions(shared)) for each in (run, twin)]
     values = [_value(_recall(part)) for part in parts]
     return None if values[0] is None or values[1] is None else values[0] - values[1]
 

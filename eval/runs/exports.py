@@ -8,12 +8,13 @@ exported run is addressed as ``<folder>/<name>``, as if it were a folder of its 
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
-from itertools import compress, groupby
+from itertools import groupby
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,9 @@ RUNS_FILE, SCORES_FILE = "runs.jsonl", "scores.parquet"
 #: Columns that are no metric.
 _ABOUT = ("run", "question_id", "conversation_id", "category", "kind")
 _NAN = float("nan")
+_Floats = NDArray[np.float64]
 #: The rows of a run, and its columns by metric.
-_Scores = tuple[list[ScoreRow], Mapping[str, NDArray[np.float64]]]
+_Scores = tuple[list[ScoreRow], Mapping[str, _Floats]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class ExportedRun:
     meta: Mapping[str, Any]
     summary: Mapping[str, Any]
     rows: Sequence[ScoreRow]
-    columns: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, compare=False, repr=False)
+    columns: Mapping[str, _Floats] = field(default_factory=dict, compare=False, repr=False)
 
 
 def is_export(folder: Path) -> bool:
@@ -236,23 +238,48 @@ def _rows(names: Sequence[str], columns: Sequence[Any]) -> _Scores:
     about, scores = columns[: len(_ABOUT) - 1], columns[len(_ABOUT) - 1 :]
     stored = {name: column for name, column in zip(names, scores, strict=True) if column.null_count < len(column)}
     held = {name: column.to_numpy() for name, column in stored.items()}
-    values = zip(*map(_values, held.values()), strict=True)
-    metrics = [dict(zip(held, row, strict=True)) for row in values] or [{} for _ in about[0]]
-    for name, column in stored.items():
-        if column.null_count:
-            for row in compress(metrics, column.is_null().to_pylist()):
-                del row[name]
+    absent = {name: column.is_null().to_numpy() for name, column in stored.items() if column.null_count}
     texts = zip(*(column.to_pylist() for column in about), strict=True)
     rows = [
-        ScoreRow(question, conversation, category, row, kind)
-        for (question, conversation, category, kind), row in zip(texts, metrics, strict=True)
+        ScoreRow(question, conversation, category, _Metrics(held, absent, place), kind)
+        for place, (question, conversation, category, kind) in enumerate(texts)
     ]
     return rows, held
 
 
-def _values(column: NDArray[np.float64]) -> list[float | None]:
-    """Return the scores of a metric, ``None`` where there is none."""
-    values: list[float | None] = column.tolist()
-    for place in np.flatnonzero(np.isnan(column)).tolist():
-        values[place] = None
-    return values
+class _Metrics(Mapping[str, float | None]):
+    """The scores of one question, taken from the columns of its run when they are first asked for."""
+
+    __slots__ = ("_absent", "_columns", "_place", "_taken")
+
+    def __init__(self, columns: Mapping[str, _Floats], absent: Mapping[str, NDArray[np.bool_]], place: int) -> None:
+        """Keep where the scores are.
+
+        Args:
+            columns: of each metric, shape (rows,); NaN where there is nothing to score.
+            absent: of the metrics that some rows do not have, which these are, shape (rows,).
+            place: of the question's row.
+        """
+        self._columns, self._absent, self._place = columns, absent, place
+        self._taken: dict[str, float | None] | None = None
+
+    @property
+    def _scores(self) -> dict[str, float | None]:
+        if self._taken is None:
+            place, absent = self._place, self._absent
+            found = {
+                name: float(column[place])
+                for name, column in self._columns.items()
+                if name not in absent or not absent[name][place]
+            }
+            self._taken = {name: None if isnan(value) else value for name, value in found.items()}
+        return self._taken
+
+    def __getitem__(self, name: str) -> float | None:
+        return self._scores[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scores)
+
+    def __len__(self) -> int:
+        return len(self._scores)

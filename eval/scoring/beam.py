@@ -15,6 +15,7 @@ from eval.loaders.beam_questions import CATEGORIES
 from eval.metrics.ordering import MODEL_ORDER_METRICS
 from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import Mean, combine, mean_of
+from eval.scoring.columns import ScoreColumns, columns_of
 from eval.scoring.protocols import Averaging
 
 #: The kind whose score is that of an order.
@@ -118,9 +119,9 @@ def _order_column(judge: str, suffix: str) -> str:
     return f"{judge}@{ORDERS[suffix]}" if suffix == BY_MODEL else ORDERS[suffix]
 
 
-def missing_kinds(runs: Iterable[Sequence[ScoreRow]], metric: str) -> tuple[str, ...]:
+def missing_kinds(runs: Iterable[ScoreColumns], metric: str) -> tuple[str, ...]:
     """Return the kinds of which one of the runs with the score has no scored question, in BEAM's order."""
-    known = [{row.category for row in rows if row.metrics.get(metric) is not None} for rows in runs]
+    known = [set(columns.with_any([metric]).categories.tolist()) for columns in runs]
     scored = [categories for categories in known if categories]
     return tuple(name for number, name in CATEGORIES.items() if any(number not in own for own in scored))
 
@@ -144,4 +145,4 @@ def _score(rows: Sequence[ScoreRow], metric: str) -> BeamScore:
         if (own := [row.metrics.get(metric) for row in rows if row.category == number])
     }
     overall = combine(list(kinds.values()), AVERAGING.weighting)
-    return BeamScore(ORDERS[f"@{metric.rpartition('@')[2]}"], overall, kinds, missing_kinds([rows], metric))
+    return BeamScore(ORDERS[f"@{metric.rpartition('@')[2]}"], overall, kinds, missing_kinds([columns_of(rows)], metric))

@@ -1,6 +1,6 @@
 """The scores of a run's questions by column: each column is made once, however many means are taken of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
 from types import MappingProxyType
 
@@ -21,6 +21,8 @@ class ScoreColumns(tuple[ScoreRow, ...]):
 
     #: The rows that these are some of, and their places there.
     _taken: tuple["ScoreColumns", Ints] | None = None
+    #: Whether all columns were there when the rows were read.
+    _all_made = False
 
     @cached_property
     def categories(self) -> Ints:
@@ -68,6 +70,8 @@ class ScoreColumns(tuple[ScoreRow, ...]):
         if self._taken is not None:
             whole, places = self._taken
             made = whole.column(name)[places]
+        elif self._all_made:
+            made = np.full(len(self), np.nan)
         else:
             values = (row.metrics.get(name) for row in self)
             made = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
@@ -78,6 +82,12 @@ class ScoreColumns(tuple[ScoreRow, ...]):
     def names(self) -> frozenset[str]:
         """Names of the columns that some row has."""
         return frozenset(name for row in self for name in row.metrics)
+
+    @cached_property
+    def scored(self) -> frozenset[str]:
+        """Names of the columns that some row has a value in."""
+        possible = self.names if self._taken is None else self._taken[0].scored
+        return frozenset(filter(self.has, possible))
 
     def has(self, name: str) -> bool:
         """Return whether some question has a value in a column."""
@@ -93,6 +103,11 @@ class ScoreColumns(tuple[ScoreRow, ...]):
         """Return some of the rows."""
         return self.at(np.flatnonzero(chosen))
 
+    def of_questions(self, chosen: Set[str]) -> "ScoreColumns":
+        """Return the rows of some questions: the columns themselves where these are all."""
+        places = [place for name, place in self.places.items() if name in chosen]
+        return self if len(places) == len(self) else self.at(np.array(places, dtype=np.int64))
+
     def with_any(self, names: Iterable[str]) -> "ScoreColumns":
         """Return the rows that have a value in one of these columns."""
         return self.only(np.logical_or.reduce([~np.isnan(self.column(name)) for name in names]))
@@ -107,10 +122,13 @@ def columns_of(rows: Iterable[ScoreRow], made: Mapping[str, Floats] = MappingPro
 
     Args:
         rows: of a run.
-        made: columns that are there already, shape (rows,) each; NaN for none.
+        made: all columns that some row has, shape (rows,) each, where they are there already; NaN for none.
     """
     found = rows if isinstance(rows, ScoreColumns) else ScoreColumns(rows)
-    for values in made.values():
-        values.setflags(write=False)
-    found._made.update(made)
+    if made:
+        for values in made.values():
+            values.setflags(write=False)
+        found._made.update(made)
+        found._all_made = True
+        found.names = frozenset(made)
     return found

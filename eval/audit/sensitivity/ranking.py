@@ -8,8 +8,8 @@ import numpy as np
 
 from eval.audit.sensitivity.readings import MetricReading
 from eval.metrics.registry import higher_is_better, scale_of
-from eval.runs.records import ScoreRow
 from eval.scoring.aggregate import score_name
+from eval.scoring.columns import ScoreColumns
 from eval.scoring.estimates import mean_of_scores
 from eval.scoring.inference import Floats, Ints, MeanRule, MetricScores
 
@@ -47,40 +47,31 @@ class RankedField:
     """Compared systems, which answered the same questions.
 
     Args:
-        systems: rows of each by question id; all have the same ids.
+        systems: rows of each, of the same questions in the same order.
         ranked: whether each is ranked, and no reference.
         counts: questions of each category of the published set, for means that weigh by them.
     """
 
-    def __init__(
-        self, systems: Sequence[Mapping[str, ScoreRow]], ranked: tuple[bool, ...], counts: Mapping[int, int]
-    ) -> None:
+    def __init__(self, systems: Sequence[ScoreColumns], ranked: tuple[bool, ...], counts: Mapping[int, int]) -> None:
         self.ranked, self.counts = ranked, counts
-        questions = sorted(systems[0])
-        self._rows = [[rows[name] for name in questions] for rows in systems]
-        self.conversations = [row.conversation_id for row in self._rows[0]]
-        self.categories = np.array([row.category for row in self._rows[0]], dtype=np.int64)
-        self.kind_of = {row.category: row.kind for row in self._rows[0]}
-        kinds = np.array([row.kind for row in self._rows[0]], dtype=object)
+        self._systems = systems
+        self.conversations = systems[0].conversations.tolist()
+        self.categories = systems[0].categories
+        self.kind_of = {row.category: row.kind for row in systems[0]}
+        kinds = np.array([row.kind for row in systems[0]], dtype=object)
         self._of_kind = {kind: np.flatnonzero(kinds == kind) for kind in sorted(set(kinds))}
-        self._known: dict[tuple[int, str], Floats] = {}
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._systems)
 
     def values(self, system: int, reading: MetricReading) -> Floats:
         """Return a system's value of each question, shape (questions,); NaN where it does not count or has no score."""
         found = np.full(len(self.conversations), np.nan)
         for kind, places in self._of_kind.items():
             if reading.takes(kind):
-                found[places] = self._scores(system, score_name(reading.metric, kind, reading.adversarial))[places]
+                name = score_name(reading.metric, kind, reading.adversarial)
+                found[places] = self._systems[system].column(name)[places]
         return found
-
-    def _scores(self, system: int, name: str) -> Floats:
-        if (system, name) not in self._known:
-            scores = [row.metrics.get(name) for row in self._rows[system]]
-            self._known[system, name] = np.array(scores, dtype=np.float64)  # None becomes NaN
-        return self._known[system, name]
 
 
 @dataclass(frozen=True, slots=True)

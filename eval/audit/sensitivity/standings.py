@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import PurePath
 
+import numpy as np
+
 from eval.audit.sensitivity.config import LensConfig
 from eval.audit.sensitivity.ranking import RankedField, Standing, StandingsRow, rank_systems
 from eval.audit.sensitivity.readings import Holdings, Section, Weights, grid, sections
@@ -18,7 +20,7 @@ from eval.results.tables.judges import judge_faults, judge_texts, unlike_judges
 from eval.results.tables.label_view import views
 from eval.results.tables.run_groups import find_groups
 from eval.results.tables.variants import label_of
-from eval.runs.records import ScoreRow
+from eval.scoring.columns import ScoreColumns
 from eval.scoring.protocols import Protocol
 from memsys.errors import RunDirectoryError
 
@@ -171,13 +173,13 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
         RunDirectoryError: they share no question.
     """
     dataset = next((run.dataset for run in runs if not run.floor), runs[0].dataset)
-    everyone = [{row.question_id: row for row in run.rows} for run in runs]
-    shared = set(everyone[0]).intersection(*everyone[1:])
+    everyone = [run.columns for run in runs]
+    shared = sorted(set(everyone[0].places).intersection(*(columns.places for columns in everyone[1:])))
     if not shared:
         raise RunDirectoryError(
             f"the runs on {dataset} have no question in common: {', '.join(run.run_id for run in runs)}"
         )
-    systems = [{name: row for name, row in rows.items() if name in shared} for rows in everyone]
+    systems = [columns.at(np.array([columns.places[name] for name in shared])) for columns in everyone]
     field = RankedField(systems, tuple(not run.reference for run in runs), _counts(dataset, config))
     unlike = unlike_judges(runs)
     judges = {name: text for name, text in judge_texts(runs).items() if name not in unlike}
@@ -196,7 +198,7 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
         sections={section.title: _lines(section, field) for section in shown},
         tallies=tuple(_tally(crossed, index) for index in range(len(runs))) if crossed else (),
         readings=len(crossed),
-        by_question=len({everyone[0][name].conversation_id for name in shared}) == 1,
+        by_question=len(systems[0].conversation_names) == 1,
         left_out=tuple(unlike),
         labels=(*views(runs), *_unanswered(runs), *_bertscore_models(runs)),
         unlike=unlike_settings(runs) if _several_memories(runs) else "",
@@ -205,7 +207,7 @@ def make_lens(runs: Sequence[StoredRun], config: LensConfig, protocols: Sequence
 
 def _bertscore_models(runs: Sequence[StoredRun]) -> list[str]:
     """Return the models of BERT-F1: papers use roberta-large, a run may have used a small one."""
-    scored = [run for run in runs if any(row.metrics.get("bert_f1") is not None for row in run.rows)]
+    scored = [run for run in runs if run.columns.has("bert_f1")]
     names = {PurePath(str((run.meta.get("config") or {}).get("bertscore_model"))).name for run in scored}
     return [f"BERT-F1 (bert_f1) is BERTScore of {' and '.join(sorted(names))}"] if names else []
 
@@ -226,26 +228,21 @@ def _counts(dataset: str, config: LensConfig) -> Mapping[int, int]:
 
 
 def _holdings(
-    systems: Sequence[Mapping[str, ScoreRow]],
+    systems: Sequence[ScoreColumns],
     counts: Mapping[int, int],
     judges: Mapping[str, str],
     faulty: Mapping[str, str],
 ) -> Holdings:
     """Return the scores that all systems have, without means that must equal another one."""
-    rows = systems[0].values()
-    categories = frozenset(row.category for row in rows)
-    kinds = frozenset(row.kind for row in rows)
+    first = systems[0]
+    kinds = frozenset(row.kind for row in first)
     weights: list[Weights] = ["question"]
-    if len(categories) > 1:
+    if len(set(first.categories.tolist())) > 1:
         weights += ["category", "counts"] if counts else ["category"]
-    if len({row.conversation_id for row in rows}) > 1:
+    if len(first.conversation_names) > 1:
         weights.append("conversation")
-    held = [_metrics(one) for one in systems]
+    held = [one.scored for one in systems]
     return Holdings(frozenset.union(*held), frozenset.intersection(*held), kinds, tuple(weights), judges, faulty)
-
-
-def _metrics(rows: Mapping[str, ScoreRow]) -> frozenset[str]:
-    return frozenset(name for row in rows.values() for name, value in row.metrics.items() if value is not None)
 
 
 def _lines(section: Section, field: RankedField) -> tuple[StandingsRow, ...]:

@@ -120,7 +120,7 @@ def _beam_columns(
     own = [run for run in runs if run.run_id in group.runs]
     for metric in score_columns(group.metric):
         if any(metric in run.columns.names for run in own):
-            lacking = missing_kinds([run.rows for run in own], metric)
+            lacking = missing_kinds([run.columns for run in own], metric)
             own_group = group.of(metric)
             text = f"{meaning(metric, lacking)}, by {own_group.text}{_doubts(own_group, unlike)}"
             found[ComparisonColumn(f"{title(metric)}{number}", 1, text)] = own_group

@@ -158,7 +158,7 @@ def unanswered(rows: Sequence[SystemRow]) -> str:
 def _nothing_to_find(run: StoredRun) -> bool:
     counts = run.record["data"]
     unmarked = counts.get("questions_without_evidence") == counts.get("questions", 0) > 0
-    by_session = any(row.metrics.get(metric) is not None for row in run.rows for metric in BY_SESSION)
+    by_session = any(map(run.columns.has, BY_SESSION))
     return run.retrieval_only and unmarked and not by_session
 
 

@@ -112,7 +112,7 @@ def recall_metric(runs: Sequence[StoredRun]) -> tuple[str, str]:
 
 
 def _scored(runs: Sequence[StoredRun], metric: str) -> bool:
-    return any(row.metrics.get(metric) is not None for run in runs for row in run.rows)
+    return any(run.columns.has(metric) for run in runs)
 
 
 def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow]:

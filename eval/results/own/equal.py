@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from eval.metrics.budgets import BUDGET_AREA, BUDGET_RECALL, CHANCE, LIFT, TOKEN_PRECISION
 from eval.metrics.evidence import SHOWN_RECALL, TURN_RECALL
 from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
@@ -14,7 +16,7 @@ from eval.results.own.report import QualityGroup, SystemQuality
 from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
 from eval.results.tables.page import Section, TablePage
-from eval.scoring.combination import SLICES, slices_of
+from eval.scoring.combination import SLICES, TURNS, slices_of
 from memsys.assets.hints import of_source
 
 NAME = "equal_budgets"
@@ -47,7 +49,7 @@ def equal_groups(groups: Sequence[QualityGroup]) -> list[QualityGroup]:
 
 
 def _scored(run: StoredRun) -> bool:
-    return any(row.metrics.get(name) is not None for row in run.rows for name in (BUDGET_AREA, KEPT_WORDS))
+    return any(map(run.columns.has, (BUDGET_AREA, KEPT_WORDS)))
 
 
 def equal_page(groups: Sequence[QualityGroup]) -> TablePage:
@@ -92,29 +94,38 @@ def _cells(estimates: dict[str, ComparisonEstimate | None]) -> list[Cell]:
 
 def slice_table(systems: Sequence[SystemQuality]) -> Table:
     """Return R@10 turns and F1 of every system by what must be combined, with the number of questions."""
-    shown = [name for name in SLICES if any(_of_slice(one.run, name).rows for one in systems)]
-    rows: list[list[Cell]] = []
-    for one in systems:
-        cells: list[Cell] = [one.label]
-        for name in shown:
-            part = _of_slice(one.run, name)
-            recall = estimate(part, TURN_RECALL, run_protocol(part))
-            answers = estimate(part, f1_metric(run_protocol(part)), run_protocol(part))
-            cells += [len(part.rows), *(None if one is None else one.value for one in (recall, answers))]
-        rows.append(cells)
+    parts = [_parts(one.run) for one in systems]
+    shown = [name for name in SLICES if any(name in own for own in parts)]
+    rows = [
+        [one.label, *(cell for name in shown for cell in _slice_cells(own.get(name)))]
+        for one, own in zip(systems, parts, strict=True)
+    ]
     headings = [heading for name in shown for heading in (f"{name}: n", "R@10 turns", "F1")]
     return Table("What must be combined", columns(("system", *headings)), rows, label="combined")
 
 
-def _of_slice(run: StoredRun, name: str) -> StoredRun:
-    return replace(run, rows=tuple(row for row in run.rows if name in slices_of(row)))
+def _slice_cells(part: StoredRun | None) -> tuple[Cell, Cell, Cell]:
+    """Return the number of a slice's questions, R@10 turns and F1."""
+    if part is None:
+        return 0, None, None
+    protocol = run_protocol(part)
+    found = (estimate(part, metric, protocol) for metric in (TURN_RECALL, f1_metric(protocol)))
+    recall, answers = (None if one is None else one.value for one in found)
+    return len(part.rows), recall, answers
+
+
+def _parts(run: StoredRun) -> dict[str, StoredRun]:
+    """Return a run's questions by slice; slices without one are left out."""
+    slices = [slices_of(row) for row in run.rows] if run.columns.has(TURNS) else []
+    found = {name: [place for place, own in enumerate(slices) if name in own] for name in SLICES}
+    return {name: replace(run, rows=run.columns.at(np.array(places))) for name, places in found.items() if places}
 
 
 def _csv_rows(one: SystemQuality) -> list[dict[str, object]]:
     """Return the figures over all questions, then by slice; what is not known is empty."""
     run = one.run
     about = {"run": run.run_id, "system": one.label, "dataset": run.dataset, "backbone": run.backbone}
-    parts = {"all": run} | {name: part for name in SLICES if (part := _of_slice(run, name)).rows}
+    parts = {"all": run} | _parts(run)
     return [
         {
             **about,

@@ -136,7 +136,7 @@ def _context_mean(run: StoredRun, name: str) -> float | None:
 
 def _same_length(run: StoredRun) -> float | None:
     """Return the percentage of the questions whose context has, to the character, the length that most have."""
-    lengths = Counter(row.metrics["context_chars"] for row in run.rows if row.metrics.get("context_chars") is not None)
+    lengths = Counter(run.columns.with_any(["context_chars"]).column("context_chars").tolist())
     return 100 * max(lengths.values()) / lengths.total() if lengths else None
 
 

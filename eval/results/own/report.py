@@ -102,7 +102,7 @@ def quality_groups(runs: Sequence[StoredRun]) -> list[QualityGroup]:
 
 def _systems(runs: Sequence[StoredRun]) -> tuple[SystemQuality, ...]:
     """Return the systems; runs of one backbone share a rate of characters per token."""
-    rate = characters_per_token(row for run in runs for row in run.rows)
+    rate = characters_per_token(runs)
     return tuple(
         SystemQuality(label, run, evidence_funnels(run), stored_sizes(run, rate), remarks(run))
         for run, label in zip(runs, labels(runs), strict=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from math import fsum
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 from eval.metrics.evidence import SHOWN_RECALL
 from eval.results.own.stages import names_turns, shown_shares, stored_shares, with_gold
 from eval.results.stored_run import StoredRun
-from eval.runs.records import ScoreRow
 from eval.scoring.shown import SHOWN_CHARS
 
 
@@ -85,7 +85,9 @@ def _context_turns(run: StoredRun, found: Mapping[str, Any]) -> float | None:
 
 def _written_anew(run: StoredRun) -> bool:
     """Return whether contexts are rewritten from hits and contain none; see :mod:`eval.scoring.shown`."""
-    return any(row.metrics.get(SHOWN_CHARS, 0.0) is None and row.metrics.get("hit_chars") for row in run.rows)
+    columns = run.columns
+    found = columns.only(np.isnan(columns.column(SHOWN_CHARS)) & (columns.column("hit_chars") > 0))
+    return any(SHOWN_CHARS in row.metrics for row in found)
 
 
 def _known_of_all(kinds: Iterable[Mapping[str, int]], name: str) -> int | None:
@@ -94,12 +96,12 @@ def _known_of_all(kinds: Iterable[Mapping[str, int]], name: str) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-def characters_per_token(rows: Iterable[ScoreRow]) -> float | None:
+def characters_per_token(runs: Iterable[StoredRun]) -> float | None:
     """Return the characters per token of contexts, by the backbone's tokenizer; ``None`` where none were counted."""
-    sizes = [(row.metrics.get("context_chars"), row.metrics.get("context_tokens")) for row in rows]
-    known = [(chars, tokens) for chars, tokens in sizes if chars is not None and tokens is not None]
-    tokens = fsum(tokens for _, tokens in known)
-    return fsum(chars for chars, _ in known) / tokens if tokens else None
+    sizes = [(run.columns.column("context_chars"), run.columns.column("context_tokens")) for run in runs]
+    known = [(chars[both], tokens[both]) for chars, tokens in sizes for both in [~np.isnan(chars + tokens)]]
+    tokens = fsum(chain.from_iterable(tokens for _, tokens in known))
+    return fsum(chain.from_iterable(chars for chars, _ in known)) / tokens if tokens else None
 
 
 def remarks(run: StoredRun) -> list[str]:
