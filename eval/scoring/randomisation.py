@@ -7,8 +7,10 @@ distribution of their sum under random signs. It is computed exactly where that 
 Elsewhere signs are drawn, at least a million times, and the standard error of that is part of the result.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +28,9 @@ DRAWS = 1_000_000
 GRID_STEPS, GRID_PARTS = 1 << 16, 60
 #: Sums within this share of the largest possible one are equal: committed scores have six decimals.
 _EQUAL = 1e-6
-#: Signs in a word, and draws that are added up at once: few enough that numpy takes no new pages from the system for
-#: each array.
-_WORD, _BLOCK = 16, 1 << 13
+#: Signs in a word, and draws that are added up at once.
+_WORD, _BLOCK = 16, 1 << 17
+_Float = TypeVar("_Float", np.float32, np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +115,38 @@ def _convolved(steps: Ints, reached: float) -> float:
 
 
 def _drawn(sizes: Floats, reached: float, draws: int, seed: int) -> PValue:
-    """Return the estimate from random signs, sixteen at a time looked up by the bits of a word."""
+    """Return the estimate from random signs, sixteen at a time looked up by the bits of a word.
+
+    Sums that single precision cannot compare with what was reached are added up again in double precision.
+    """
     chunks = [sizes[place : place + _WORD] for place in range(0, len(sizes), _WORD)]
     tables = [np.tile(_all_sums(chunk), 1 << (_WORD - len(chunk))) for chunk in chunks]  # a short one ignores bits
+    near = [table.astype(np.float32) for table in tables]
+    rounded = 2 * len(tables) * float(np.finfo(np.float32).eps) * float(sizes.sum())
     words = [_words(number, draws, seed) for number in range(len(chunks))]
-    sums = np.zeros(draws)
-    for table, drawn in zip(tables, words, strict=True):  # one after the other: a table fills much of the cache
-        for start in range(0, draws, _BLOCK):
-            sums[start : start + _BLOCK] += table.take(drawn[start : start + _BLOCK])
-    extreme = int(np.count_nonzero(np.abs(sums) >= reached))
+    extreme = 0
+    for start in range(0, draws, _BLOCK):
+        drawn = [of_word[start : start + _BLOCK] for of_word in words]
+        far = np.abs(_sums(near, drawn))  # in half the time, as single precision's tables fit the cache
+        undecided = np.flatnonzero(np.abs(far - reached) <= rounded)
+        far[undecided] = 0
+        exact = np.abs(_sums(tables, [of_word[undecided] for of_word in drawn]))
+        extreme += int(np.count_nonzero(far > reached)) + int(np.count_nonzero(exact >= reached))
     share = (extreme + 1) / (draws + 1)
     return PValue(share, float(np.sqrt(share * (1 - share) / draws)))
+
+
+def _sums(tables: Sequence[NDArray[_Float]], words: Sequence[NDArray[np.uint16]]) -> NDArray[_Float]:
+    """Return the sum of each draw.
+
+    Args:
+        tables: of each word, the sum of its sizes under each pattern of signs.
+        words: the drawn patterns, shape (draws,) each.
+    """
+    sums = tables[0].take(words[0])
+    for table, drawn in zip(tables[1:], words[1:], strict=True):
+        sums += table.take(drawn)
+    return sums
 
 
 @lru_cache(maxsize=16)

@@ -198,6 +198,18 @@ def test_drawn_signs_approach_the_exact_p_value(monkeypatch: pytest.MonkeyPatch)
     assert randomisation.DRAWS >= 1_000_000
 
 
+def test_drawn_sums_that_equal_what_was_reached_count_as_in_double_precision() -> None:
+    """Of 40 sizes 1, 1.001, 1.002 and so on many sums are equal, and single precision alone would miss some of them."""
+    sizes = 1 + np.arange(40) / 1000
+    words = [randomisation._words(number, 20_000, 0) for number in range(3)]
+    signs = np.concatenate([1.0 - 2.0 * ((word[:, None] >> np.arange(16)) & 1) for word in words], axis=1)[:, :40]
+    sums = np.abs(signs @ sizes)
+    for reached in np.unique(sums.round(6))[1::200]:
+        extreme = int(np.count_nonzero(sums >= reached - 1e-9))
+        drawn = randomisation._drawn(sizes, float(reached) - 1e-9, 20_000, 0)
+        assert drawn.value == (extreme + 1) / 20_001
+
+
 @pytest.mark.parametrize("count", [9, 20])
 def test_two_halves_count_what_all_patterns_count(count: int) -> None:
     values = np.random.default_rng(count).normal(0.3, 1, count)
