@@ -8,9 +8,12 @@ these can show, are written out as hexadecimal escapes.
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from memsys.vocabulary import Json
 
+#: Texts whose escaped form is kept: tables repeat names and numbers.
+CACHED = 4096
 #: Control characters but for line break and tab, marks that turn the direction of writing, separators of lines and
 #: paragraphs, and halves of surrogate pairs, which no file can hold.
 _UNSEEN = re.compile(
@@ -70,6 +73,7 @@ def markdown(text: str) -> str:
     return _MARKDOWN.sub(lambda match: _MARKDOWN_WRITTEN[match[0]], one_line(text))
 
 
+@lru_cache(maxsize=CACHED)
 def markdown_cell(text: str) -> str:
     """Escape text for a cell of a Markdown table, which a backslash before the bar would end."""
     return markdown(text).replace("\\|", "\\\\|").replace("|", "\\|")
@@ -96,6 +100,7 @@ def svg(text: str) -> str:
     return terminal(text).replace("\t", " ")
 
 
+@lru_cache(maxsize=CACHED)
 def latex(text: str) -> str:
     """Escape text for one paragraph of LaTeX, also a bracket behind a line's end, which would be its option."""
     written = one_line(text).translate(_LATEX)
@@ -104,7 +109,12 @@ def latex(text: str) -> str:
 
 def csv_cell(value: object) -> object:
     """Escape a CSV cell: text that a spreadsheet would read as a formula gets an apostrophe, numbers stay."""
-    if not isinstance(value, str) or _PLAIN.fullmatch(value) or _NUMBER.fullmatch(value):
+    return _csv_text(value) if isinstance(value, str) else value
+
+
+@lru_cache(maxsize=CACHED)
+def _csv_text(value: str) -> str:
+    if _PLAIN.fullmatch(value) or _NUMBER.fullmatch(value):
         return value
     safe = terminal(value.replace("\r\n", "\n"))
     return f"'{safe}" if _FORMULA.match(value) else safe

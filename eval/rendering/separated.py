@@ -24,4 +24,6 @@ def render_csv(table: Table) -> str:
 def _value(cell: Cell, column: Column) -> object:
     if isinstance(cell, float):
         return f"{cell:.{DECIMALS}f}"
-    return "" if cell is None else cell if isinstance(cell, str | int) else text_of(cell, column)
+    if cell is None:
+        return ""
+    return cell if isinstance(cell, (str, int)) else text_of(cell, column)

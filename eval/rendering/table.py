@@ -6,6 +6,8 @@ from typing import Literal, TypeAlias
 
 #: Written where there is no value.
 DASH = "–"
+#: Types of what a cell holds as it is.
+_PLAIN = (str, int, float, type(None))
 
 Style: TypeAlias = Literal["", "bold", "underline", "code", "superscript"]
 
@@ -148,7 +150,7 @@ def records(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> Table
 def _record(names: Sequence[str], row: Mapping[str, object]) -> list[Cell]:
     if unknown := row.keys() - set(names):
         raise KeyError(f"no column is named {', '.join(sorted(unknown))}")
-    return [value if isinstance(value := row.get(name), str | int | float | None) else str(value) for name in names]
+    return [value if isinstance(value := row.get(name), _PLAIN) else str(value) for name in names]
 
 
 def figure(value: float | None, digits: int = 1) -> str:
