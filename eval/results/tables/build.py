@@ -11,7 +11,7 @@ from eval.results.stored_run import NO_BACKBONE
 from eval.results.tables.candidates import Candidates, RowKey, Selected, candidates_of, choose, recorded_judge
 from eval.results.tables.comparability import other_terms
 from eval.results.tables.counted import count_questions
-from eval.results.tables.measure import Measured, MeasurementContext, measure, scaled
+from eval.results.tables.measure import Measured, MeasurementContext, mean_of, measure, scaled
 from eval.results.tables.model import PaperTable, Row, TableBlock, TableCell, TableColumn
 from eval.results.tables.pairs import Contestant, Pair, adjust_family, can_be_paired, compare_family
 from eval.results.tables.spec import PaperSpec, TableSpec
@@ -146,8 +146,10 @@ class TableBuilder:
 
         They alone repeat what was printed; prompts change a score by more than most systems differ.
         """
+        return self._better(key, {column.dataset or place.dataset for column in grid.columns})
+
+    def _better(self, key: RowKey, shown: set[str]) -> RowKey:
         theirs = replace(key, variant=AUTHORS)
-        shown = {column.dataset or place.dataset for column in grid.columns}
         covered = self._questions(theirs, shown)
         return theirs if covered and covered >= self._questions(key, shown) else key
 
@@ -190,6 +192,12 @@ class TableBuilder:
     ) -> TableCell:
         if not spec.measured:
             return self._counted(dataset, printed)
+        if parts := self._paper.means.get(key.backbone):
+            cells = [
+                self._cell(self._better(replace(key, backbone=part), {dataset}), column, dataset, None, spec)
+                for part in parts
+            ]
+            return self._mean(dataset, printed, cells, column.metric)
         metric = self._metric(key, column, dataset)
         selected = self._selected(key, dataset, metric)
         if isinstance(selected, str):
@@ -198,6 +206,15 @@ class TableBuilder:
         if isinstance(found, str):
             return TableCell(dataset, printed, None, found)
         return self._filled(dataset, printed, found, column.metric)
+
+    def _mean(self, dataset: str, printed: PrintedNumber | None, cells: Sequence[TableCell], metric: str) -> TableCell:
+        """Return the plain mean of a row over several backbones, where each of them was measured."""
+        found = [cell.measured for cell in cells if cell.measured is not None]
+        if len(found) < len(cells):
+            return TableCell(dataset, printed, None, f"{len(found)} of its {len(cells)} backbones were run")
+        measured = mean_of(found)
+        share = metric not in self._paper.plain_metrics
+        return TableCell(dataset, printed, measured, equivalence=judge(printed, measured, share, load_margins()))
 
     def _selected(self, key: RowKey, dataset: str, metric: str) -> Selected | str:
         """Return the run for a metric of a row, which all cells of the metric share; see :func:`choose`."""
@@ -244,10 +261,8 @@ class TableBuilder:
         return metric if own else recorded_judge(run for run in runs if run.recorded) or metric
 
     def _empty(self, key: RowKey, dataset: str, printed: PrintedNumber | None, missing: str) -> TableCell:
-        reason = self._paper.cannot_be_filled(printed) if printed is not None else ""
-        if not self._paper.is_built(key.system):
-            reason = _NOT_BUILT
-        return TableCell(dataset, printed, None, reason or missing, fillable=not reason)
+        built = self._paper.is_built(key.system)
+        return TableCell(dataset, printed, None, missing if built else _NOT_BUILT, fillable=built)
 
     def _block_label(self, place: _BlockPlace, grid: _Grid) -> str:
         label = self._paper.backbone_label(place.backbone) if place.backbone else ""

@@ -1,5 +1,6 @@
 """One measured cell: mean as the paper takes it, interval, coverage, and what keeps it from being compared."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
@@ -180,6 +181,22 @@ def _labels(run: StoredRun, metric: str) -> list[str]:
     if run.labels == "corrected" and is_retrieval(metric):
         return []
     return views([run])
+
+
+def mean_of(cells: Sequence[Measured]) -> Measured:
+    """Return the plain mean of a row's cells over several backbones, in their unit; nothing is resampled."""
+    value = fsum(cell.value for cell in cells) / len(cells)
+    return replace(
+        cells[0],
+        value=value,
+        interval=None,
+        detectable=None,
+        seeds=tuple(sorted({seed for cell in cells for seed in cell.seeds})),
+        runs=tuple(run for cell in cells for run in cell.runs),
+        caveats=tuple(dict.fromkeys(caveat for cell in cells for caveat in cell.caveats)),
+        by_run=(value,),
+        repeats_exactly=cells[0].repeats_exactly if all(cell.repeats_exactly for cell in cells) else "",
+    )
 
 
 def scaled(measured: Measured, factor: float) -> Measured:

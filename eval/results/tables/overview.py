@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from eval.rendering.markdown import page, render_markdown
+from eval.rendering.markdown import page, render_markdown, section
 from eval.rendering.table import Cell, Span, Table, columns, texts
 from eval.results.papers.printed import PrintedNumber, load_printed
 from eval.results.papers.superiority import check_claim, check_marks, load_superiority
@@ -124,6 +124,7 @@ def paper_overview(tables: Sequence[PaperTable]) -> str:
         render_markdown(Table("Numbers that do not reproduce", texts(_DEVIATING_HEADS), deviating))
         if deviating
         else "",
+        section("What is in no table", tables[0].paper.elsewhere),
         f"Run the rest: `memsys reproduce {paper}`. {WRITTEN}",
     )
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from eval.config.presets import CONF, find_preset, preset_names, read_settings
 from eval.metrics.registry import scale_of
-from eval.results.papers.printed import JUDGE, PrintedNumber
+from eval.results.papers.printed import JUDGE
 from memsys.errors import ConfigError, quoted
 from memsys.field_types import declared_types, type_problem
 
@@ -106,18 +106,9 @@ class PaperSpec:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     judges: Mapping[str, str] = field(default_factory=dict)
     backbone_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    unfilled: tuple[Mapping[str, Any], ...] = ()
+    means: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    elsewhere: tuple[str, ...] = ()
     version: str = ""
-
-    def cannot_be_filled(self, printed: PrintedNumber) -> str:
-        """Return why no run fills a printed cell; empty where one can.
-
-        Entries of ``unfilled`` name the cells by attributes of the printed number and give the reason.
-        """
-        for entry in self.unfilled:
-            if all(_named(getattr(printed, key), value) for key, value in entry.items() if key != "reason"):
-                return str(entry["reason"])
-        return ""
 
     def scale(self, metric: str) -> float:
         """Return the factor from the stored unit to the table's: 100 for shares."""
@@ -174,10 +165,6 @@ def preset_labels() -> Mapping[str, Any]:
     return read_settings(CONF / "names.yaml")
 
 
-def _named(value: object, wanted: object) -> bool:
-    return value in wanted if isinstance(wanted, list | tuple) else value == wanted
-
-
 def spec_names(folder: Path = FOLDER) -> tuple[str, ...]:
     """Return the papers whose tables can be built, sorted."""
     return preset_names(folder)
@@ -209,7 +196,8 @@ def _paper(settings: dict[str, Any], path: Path) -> PaperSpec:
             "datasets": _parts(DatasetSpec, settings["datasets"], path),
             "systems": _parts(SystemSpec, settings["systems"], path),
             "tables": _parts(TableSpec, settings["tables"], path),
-            "unfilled": tuple(settings.get("unfilled", ())),
+            "means": {name: tuple(parts) for name, parts in settings.get("means", {}).items()},
+            "elsewhere": tuple(settings.get("elsewhere", ())),
         }
     )
 

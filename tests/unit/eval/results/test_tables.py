@@ -494,6 +494,30 @@ def test_a_judges_verdicts_are_averaged_by_category_as_scores_are(
     assert first.value == pytest.approx(100 / 6)
 
 
+def test_a_mean_over_backbones_waits_for_all_of_them(tmp_path: Path) -> None:
+    """SAGE's Table 2: the plain mean over the seven open models of Table 1."""
+    parts = load_spec("sage").means["seven_open_models"]
+    scores = {name: place / 10 for place, name in enumerate(parts)}
+
+    def written(names: tuple[str, ...]) -> TableCell:
+        for name in names:
+            score = scores[name]
+            full(
+                memory="sage_code", backbone=name, dataset="locomo", reader="sage", questions_each=10,
+                categories=(1,), values=lambda number, metric, score=score: score,
+            ).write(tmp_path / name)  # fmt: skip
+        built = table(tmp_path, 2, "sage")
+        label = next(column.label for column in built.columns if column.metric == "f1_set" and column.category == 1)
+        return cell(built, "mean over the seven", "SAGE", label)
+
+    some = written(parts[:6])
+    assert (some.verdict, some.missing) == ("not run", "6 of its 7 backbones were run")
+    whole = written(parts[6:])
+    assert whole.measured is not None
+    assert whole.measured.value == pytest.approx(30.0)  # of 0, 10, ... 60
+    assert len(whole.measured.runs) == 7
+
+
 @pytest.mark.usefixtures("unsigned")
 def test_a_judge_with_other_settings_than_its_presets_is_not_compared(tmp_path: Path) -> None:
     """The column has the preset's name, whatever was overridden in it."""
