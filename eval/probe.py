@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eval.commands.commands import described, explains_errors, program, start
-from eval.commands.terminal import announced, say
+from eval.commands.terminal import say, stage
 from eval.rendering.table import Table, texts
 from eval.rendering.terminal import show
 from eval.running.composed import plan_of
@@ -45,8 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     assert config is not None
     if not isinstance(config.engine, ServedByOthers):
         raise ConfigError(f"backbone={config.name} is served by memsys itself, which knows what it takes")
-    with announced(f"asking {config.engine.served()[0]}"), tempfile.TemporaryDirectory() as logs:
-        found = asyncio.run(probe(config, Path(logs), whole=True))
+    say(f"asking {config.engine.served()[0]}")
+    with tempfile.TemporaryDirectory() as logs:
+        found = asyncio.run(probe(config, Path(logs), whole=True, stage=stage))
     stored = keep(FindingsStore(findings_folder(plan.cache_dir)), config, found)
     chosen = choose(config, found)
     show(table(config, found, chosen))

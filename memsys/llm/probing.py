@@ -6,7 +6,8 @@ A refused request costs nothing, and those that are answered are a few hundred t
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +27,9 @@ from memsys.llm.transport import Sent, Transport
 from memsys.llm.wire import THOUGHTS, make_request, read_completion
 from memsys.vocabulary import Completion, Json
 from memsys.yaml_files import read_yaml
+
+#: Shows a title while a block runs.
+Stage = Callable[[str], AbstractContextManager[Any]]
 
 _HERE = Path(__file__).parent
 #: Tokens of a reply: enough for a short answer, of a thought only the beginning.
@@ -63,9 +67,16 @@ class Prober:
         config: of the backbone that will use it.
         transport: open, to that server.
         impatient: another one that sends nothing again; ``None`` for a short look, as a run needs it.
+        stage: entered with what is asked for, while it is.
     """
 
-    def __init__(self, config: BackboneConfig, transport: Transport, impatient: Transport | None = None) -> None:
+    def __init__(
+        self,
+        config: BackboneConfig,
+        transport: Transport,
+        impatient: Transport | None = None,
+        stage: Stage = nullcontext,
+    ) -> None:
         changes: dict[str, Any] = {
             "explicit": frozenset(), "structured": "json_schema", "thinking": "none", "thinking_switch": {},
             "send_temperature": True, "temperature": None, "send_seed": True, "prompt_mode": "chat",
@@ -74,6 +85,7 @@ class Prober:
         self._config = config
         self._accepted = AcceptedFields(replace(config, **changes), quiet=True)
         self._transport, self._impatient = transport, impatient
+        self._stage = stage
         self._found = Findings(whole=impatient is not None, asked=datetime.now(UTC).isoformat(timespec="seconds"))
 
     async def run(self) -> Findings:
@@ -82,16 +94,24 @@ class Prober:
         Raises:
             BackboneError: the server cannot be reached, or refuses what no setting changes (a key, the model).
         """
-        found = self._found
-        first = await self._thoughts()
-        await self._form()
-        await self._window()
-        await self._raw()
+        found, stage = self._found, self._stage
+        with stage("looking for thoughts"):
+            first = await self._thoughts()
+        with stage("asking for replies in JSON"):
+            await self._form()
+        with stage("asking for the window"):
+            await self._window()
+        with stage("sending a raw prompt"):
+            await self._raw()
         if self._impatient is not None:
-            await self._tools()
-            await self._repeat(first)
-            await self._prompt_cache()
-            await self._burst(self._impatient)
+            with stage("offering a tool"):
+                await self._tools()
+            with stage("asking the same again"):
+                await self._repeat(first)
+            with stage("sending a long prompt twice"):
+                await self._prompt_cache()
+            with stage("sending requests at once"):
+                await self._burst(self._impatient)
         found.refused |= {one.field: one.said for one in self._accepted.adaptations if one.field != "response_format"}
         found.limits = dict(self._transport.limits())
         return found
@@ -242,13 +262,14 @@ class Prober:
         self._found.completion_tokens += completion.completion_tokens
 
 
-async def probe(config: BackboneConfig, log_dir: Path, *, whole: bool) -> Findings:
+async def probe(config: BackboneConfig, log_dir: Path, *, whole: bool, stage: Stage = nullcontext) -> Findings:
     """Find out about a backbone's first server.
 
     Args:
         config: of the backbone; nothing in it is changed.
         log_dir: for the engine's log.
         whole: also what no setting of a run depends on: tools, equal replies, prompt caching, requests at once.
+        stage: entered with what is asked for, while it is: a server may take minutes for a part.
 
     Raises:
         BackboneError: the server cannot be reached, or refuses what no setting changes.
@@ -261,7 +282,7 @@ async def probe(config: BackboneConfig, log_dir: Path, *, whole: bool) -> Findin
     try:
         for each in opened:
             await each.open()
-        return await Prober(config, patient, impatient).run()
+        return await Prober(config, patient, impatient, stage).run()
     finally:
         for each in opened:
             await each.close()
