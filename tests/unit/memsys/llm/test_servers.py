@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,21 @@ def test_a_slow_server_is_not_asked_more_and_more_at_once(tmp_path: Path, monkey
     monkeypatch.setattr(probing, "_LONG_BURST_SECONDS", 0.04)
     found = look("azure", tmp_path)
     assert found.in_flight == 2 and not found.pushed_back
+
+
+def test_each_part_says_what_it_asks_for_while_it_asks(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def stage(title: str) -> AbstractContextManager[None]:
+        said.append(title)
+        return nullcontext()
+
+    with standin("azure", delay=0) as one:
+        asyncio.run(probe(config_of(one), tmp_path, whole=True, stage=stage))
+    assert said == [
+        "looking for thoughts", "asking for replies in JSON", "asking for the window", "sending a raw prompt",
+        "offering a tool", "asking the same again", "sending a long prompt twice", "sending requests at once",
+    ]  # fmt: skip
 
 
 def test_the_command_prints_a_table_and_keeps_it_for_runs(
