@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from eval.commands.terminal import announced, complain, console, say, stage
+from eval.commands.terminal import announced, complain, say, stage
 from eval.loaders.contract import LoadedData
 from eval.loaders.question_types import kind_of
 from eval.running.budgets import check_prices
@@ -85,7 +85,7 @@ def run_experiment(plan: Plan, *, lock_wait_s: float = 0.0) -> RunResult:
         note_changed_code(directory, identity, plan.memory)
         if finished(directory, identity) and whole(directory, data.samples, plan.mode):
             check_prompt_files(directory, plan.settings)
-            console().print(f"{path}: complete, nothing to run", highlight=False)
+            say(f"{path}: complete, nothing to run")
             note_changed_prompts(directory)
             note_evaluation(plan, directory)
             complete = True
@@ -293,7 +293,7 @@ def score_and_show(plan: Plan, path: Path) -> None:
     with announced("scoring"):
         score_run(path, plan.scoring)
         summary = summarise(path)
-    console().print(f"scored: {path}", highlight=False)
+    say(f"scored: {path}")
     for remark in remarks(summary):
         say(remark, style="yellow")
 

@@ -20,6 +20,7 @@ from baselines.external.memory import ExternalMemory
 from baselines.external.objects import ObjectStore
 from baselines.external.store import Found, Item, Sources
 from eval.check_memory import check, main
+from eval.commands.terminal import console
 from eval.running.composed import compose_plan
 from memsys.errors import ConfigError, MemoryProtocolError
 from memsys.llm.none import NoBackbone
@@ -455,17 +456,24 @@ def test_a_server_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyPa
         asked(http("http://127.0.0.1:9"))
 
 
-def test_evaluate_measures_an_object_next_to_a_baseline(tmp_path: Path) -> None:
+def test_evaluate_measures_an_object_next_to_a_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    console.cache_clear()
     settings = [f"runs_dir={tmp_path}", "embedder=hashing", "dataset.limit_questions=5", "progress=lines"]
     result = memsys.evaluate(Plain, baselines=["no_memory"], settings=settings)
     assert result.complete and result.path.parent == tmp_path / "evaluate"
     assert set(result.frame["system"]) == {"Plain", "no_memory"} and len(result.frame) == 10
     assert "| Plain | 5 |" in result.table and (result.path / "comparison" / "compare.csv").is_file()
+    assert f"scored: {result.path}\n" in capsys.readouterr().out, "a path that can be copied"
     printed = str(result)  # it was two pages of Markdown
     assert " Plain " in printed and "\x1b" not in printed and "| ---" not in printed
-    assert max(map(len, printed.splitlines())) <= 120 or "written: " in printed.splitlines()[-1]
+    *lines, last = printed.splitlines()
+    assert max(map(len, lines)) <= 60 and last.startswith("written: ")
     again = memsys.evaluate(Plain, baselines=[], settings=settings)
     assert again.path == result.path, "the same source and settings are the same run"
+    console.cache_clear()
 
 
 def test_evaluate_works_in_an_event_loop_and_takes_an_edited_class_for_another(tmp_path: Path) -> None:
