@@ -40,6 +40,8 @@ _NAMES = ("name", "entityName", "title", "id", "key", "permalink", "identifier")
 _STOP_SECONDS = 10.0
 #: Code of the client library's own error for a server that is gone.
 _CONNECTION_CLOSED = -32000
+#: What the client library, and servers made with its other half, call a session that a server by URL does not know.
+_SESSIONS_LOST = ("session terminated", "session not found")
 #: Characters of a result that the agent is shown.
 _SHOWN = 2000
 
@@ -77,6 +79,8 @@ class McpStore:
         self._connection = _Connection(config)
         self._counts = {"calls": 0, "failed_calls": 0, "unreadable_replies": 0, "unfinished": 0}
         self._roles: Mapping[str, Role] = {}
+        self._first = ""
+        self._first_found = self._asked = False
 
     async def open(self, lent: Mapping[str, Json]) -> None:
         """Start the server.
@@ -108,6 +112,9 @@ class McpStore:
         result = await self._call(self._config.write_tool, _filled(self._config.write_arguments or {}, values))
         if result.failed:
             raise MemoryProtocolError(f"memory.write_tool={self._config.write_tool}: {result.text[:300]}")
+        if not self._first:
+            self._first = item.text
+            await self._check_kept()
         return names_in(list(result.values))
 
     async def settle(self) -> None:
@@ -118,11 +125,34 @@ class McpStore:
         if self._config.search_tool is None:
             results = (await self._ask("search", query, query)).results
             return [found for result in results if not result.failed for found in shown_in(result)]
-        tool, template = self._config.search_tool, self._config.search_arguments or {}
+        found = await self._searched(query, k)
+        if not (self._asked and found):
+            await self._check_kept()
+            self._asked = True
+        return found
+
+    async def _searched(self, query: str, k: int) -> Sequence[Found]:
+        tool, template = self._config.search_tool or "", self._config.search_arguments or {}
         result = await self._call(tool, _filled(template, {"query": query, "k": k}))
         if result.failed:
             raise MemoryProtocolError(f"memory.search_tool={tool}: {result.text[:300]}")
         return found_in(result, f"memory.search_tool={tool}: its result for memory.search_arguments={dict(template)}")
+
+    async def _check_kept(self) -> None:
+        """Search a server by URL, which may be started again unseen, for the first text that was written.
+
+        Raises:
+            MemoryProtocolError: something was found once, and nothing is found now.
+        """
+        if not (self._config.url and self._config.search_tool and self._first):
+            return
+        if await self._searched(self._first, 1):
+            self._first_found = True
+        elif self._first_found:
+            raise MemoryProtocolError(
+                f"memory.url={self._config.url} finds nothing for the first text that was written, and found something "
+                "before: it has lost what it held, as a server that is started again; the same command writes it again"
+            )
 
     def statistics(self) -> Mapping[str, Json]:
         """Return the numbers of calls of tools, those that failed, and replies of the agent that named no call."""
@@ -215,6 +245,11 @@ class _Connection:
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             raise MemoryProtocolError(f"{self._where} has ended; {name} could not be called") from error
         except MCPError as error:
+            if error.error.message.lower().startswith(_SESSIONS_LOST):
+                raise MemoryProtocolError(
+                    f"{self._where} no longer knows this session: it was started again and may have lost what it held; "
+                    "the same command writes it again"
+                ) from error
             if error.error.code == _CONNECTION_CLOSED:
                 raise MemoryProtocolError(f"{self._where} has ended; {name} did not return") from error
             return ToolResult(redacted(str(error)), (), failed=True)

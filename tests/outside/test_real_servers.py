@@ -1,15 +1,26 @@
 """Real servers as memories, with a real model: two of MCP from their registries, and the example behind HTTP."""
 
+import asyncio
 import json
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from baselines.external.config import McpConfig
+from baselines.external.mcp_server import McpStore
+from baselines.external.store import Item
 from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
+from memsys.errors import MemoryProtocolError
+from memsys.vocabulary import Turn
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / ".venv-packages"
@@ -70,3 +81,74 @@ def test_a_model_answers_from_a_server_behind_http(tmp_path: Path) -> None:
         finally:
             server.terminate()
     assert sum(recall) / len(recall) > 0.5
+
+
+SERVER = """
+import sys
+from mcp.server.mcpserver import MCPServer
+
+server, held = MCPServer("texts"), []
+
+
+@server.tool()
+def put(text: str) -> str:
+    held.append(text)
+    return "kept"
+
+
+@server.tool()
+def get(query: str, k: int) -> list[str]:
+    asked = set(query.lower().split())
+    return [text for text in held if asked & set(text.lower().split())][:k]
+
+
+server.run("streamable-http", port=int(sys.argv[1]), stateless_http=sys.argv[2] == "stateless")
+"""
+
+
+@contextmanager
+def started(file: Path, port: int, kind: str) -> Iterator[None]:
+    process = subprocess.Popen([sys.executable, file, str(port), kind], stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            time.sleep(0.1)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [("stateless", "finds nothing for the first text that was written"), ("sessions", "no longer knows this session")],
+)
+def test_a_server_by_url_that_is_started_again_empty_stops_the_run(kind: str, message: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (tmp_path / "server.py").write_text(SERVER)
+    plan = compose_plan(
+        [
+            "memory=mcp", "mode=retrieval_only", f"memory.url=http://127.0.0.1:{port}/mcp", "memory.timeout=20",
+            "memory.write_tool=put", "memory.write_arguments={text: '{text}'}",
+            "memory.search_tool=get", "memory.search_arguments={query: '{query}', k: '{k}'}",
+        ]
+    )  # fmt: skip
+    assert isinstance(plan.memory, McpConfig)
+    store = McpStore(plan.memory, cast(Any, SimpleNamespace(llm=None)))
+    turn = Turn("t1", "s1", "Ann", "My cat is Pixel.", "5 January 2024")
+
+    async def use() -> None:
+        with started(tmp_path / "server.py", port, kind):
+            await store.open({})
+            await store.add(Item("t1", (turn,), (turn.text,), "Ann"))
+            assert [one.text for one in await store.search("a cat", 3)] == [turn.text]
+        with started(tmp_path / "server.py", port, kind):
+            try:
+                await store.search("a cat", 3)
+            finally:
+                await store.close()
+
+    with pytest.raises(MemoryProtocolError, match=message):
+        asyncio.run(use())

@@ -31,6 +31,8 @@ NOT_SHOWN = {
         " cannot be started",
         " ended: ",
         ": its result",
+        "session terminated",
+        "session not found",
     ),  # errors'
     "baselines/external/memory.py": ("%s: written again", "with use_cache", "without it: "),  # a warning's; an error's
     "baselines/external/objects.py": (

@@ -3,19 +3,19 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import memsys
-from baselines.external.config import ExternalConfig, HttpConfig, ObjectConfig
+from baselines.external.config import ExternalConfig, HttpConfig, McpConfig, ObjectConfig
 from baselines.external.found import ITEM_KEY, read_found, read_ids
 from baselines.external.given import is_search_function
 from baselines.external.http_server import HttpStore
-from baselines.external.mcp_server import ToolResult, _filled, found_in, names_in, shown_in
+from baselines.external.mcp_server import McpStore, ToolResult, _filled, found_in, names_in, shown_in
 from baselines.external.memory import ExternalMemory
 from baselines.external.objects import ObjectStore
 from baselines.external.store import Found, Item, Sources
@@ -495,6 +495,50 @@ def test_evaluate_works_in_an_event_loop_and_takes_an_edited_class_for_another(t
 def test_a_place_that_is_not_named_is_one_sentence(prompts: str) -> None:
     with pytest.raises(ConfigError, match=r"^memory\.url has no value: add memory\.url=VALUE$"):
         compose_plan(["memory=http", f"prompts={prompts}"])
+
+
+class Restarting:
+    """Connection with a server that keeps no session, holds texts, and may be started again empty."""
+
+    tools: Mapping[str, Any] = {}
+
+    def __init__(self, finds: Callable[[list[str], str], list[str]]) -> None:
+        self.held: list[str] = []
+        self._finds = finds
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        if name == "put":
+            self.held.append(arguments["text"])
+            return ToolResult("kept", (), failed=False)
+        found = self._finds(self.held, arguments["query"])
+        return ToolResult("", [{"results": [{"text": text} for text in found]}], failed=False)
+
+
+def sharing(held: list[str], query: str) -> list[str]:
+    return [text for text in held if words(text) & words(query)]
+
+
+@pytest.mark.parametrize("searches_first", [False, True])
+def test_a_server_by_url_that_lost_everything_stops_the_run(searches_first: bool) -> None:
+    """It answered every question with nothing."""
+    settings = ["memory=mcp", "mode=retrieval_only", "memory.url=http://h/mcp", "memory.write_tool=put"]
+    settings += ["memory.write_arguments={text: '{text}'}", "memory.search_tool=get"]
+    plan = compose_plan([*settings, "memory.search_arguments={query: '{query}'}"])
+    assert isinstance(plan.memory, McpConfig)
+    store, connection = McpStore(plan.memory, cast(Any, SimpleNamespace(llm=None))), Restarting(sharing)
+    store._connection = cast(Any, connection)
+
+    async def run() -> None:
+        for turn in TURNS:
+            await store.add(Item(turn.turn_id, (turn,), (f"{turn.speaker}: {turn.text}",), "Ann"))
+        if searches_first:
+            assert [one.text for one in await store.search("Which mouse?", 3)] == ["Ann: Pixel caught a mouse."]
+            assert await store.search("zebra", 3) == []
+        connection.held.clear()
+        await store.search("Which mouse?", 3)
+
+    with pytest.raises(MemoryProtocolError, match=r"http://h/mcp finds nothing for the first text that was written"):
+        asyncio.run(run())
 
 
 def test_evaluate_says_what_an_unknown_name_may_have_meant() -> None:
