@@ -6,7 +6,6 @@ No module imports Hydra before it is used, so that ``--help`` and what only need
 import json
 import math
 import os
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -201,8 +200,6 @@ def run_single(config: "DictConfig", prepare: "Callable[[Plan], None]" = lambda 
 
 
 def _run_and_compare(config: "DictConfig", prepare: "Callable[[Plan], None]" = lambda plan: None) -> str:
-    from eval.commands.commands import program
-    from eval.commands.terminal import say
     from eval.running.composed import make_plan
     from eval.running.experiment import compare_runs
 
@@ -213,7 +210,6 @@ def _run_and_compare(config: "DictConfig", prepare: "Callable[[Plan], None]" = l
         sys.exit(code)
     if config.score:
         compare_runs([Path(path)], Path(path) / "comparison", config.show_answers)
-        say(f"each question, what was found for it and the answer: {program('report')} --runs {shlex.quote(path)}")
     return path
 
 

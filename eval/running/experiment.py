@@ -1,6 +1,7 @@
 """One experiment from plan to summary: data, backbone, embedder, run directory, runner, scoring."""
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -9,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from eval.commands.commands import program
 from eval.commands.terminal import announced, complain, say, stage
 from eval.loaders.contract import LoadedData
 from eval.loaders.question_types import kind_of
@@ -304,3 +306,5 @@ def compare_runs(paths: Sequence[Path], out_dir: Path, answers: int = 0) -> None
 
     with stage("comparing the runs"):
         compare(paths, out_dir, ComparisonChoices(answers=answers))
+    runs = shlex.quote(str(out_dir.parent))
+    say(f"each question, what was found for it and the answer: {program('report')} --runs {runs}")

@@ -117,6 +117,7 @@ def test_the_demo_is_that_of_the_checkout(memsys: Path, tmp_path: Path) -> None:
     done = run(memsys, tmp_path, "demo", *less, timeout=900, MEMSYS_MODELS=str(models_dir()))
     assert done.returncode == 0, done.stderr
     assert " gold " in done.stdout and " rag_quickstart " in done.stdout and "E-F1" in done.stdout
+    assert done.stdout.endswith("memsys report --runs results/runs/quickstart\n")
     (record,) = (tmp_path / "results" / "runs" / "quickstart").glob("rag_quickstart-qwen25_coder_05b-s0-*/run.json")
     assert '"status": "complete"' in record.read_text()
 

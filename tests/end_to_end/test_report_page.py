@@ -505,6 +505,7 @@ def test_a_question_is_saved_as_one_picture(page: Page, report: Path, tmp_path: 
     drawn = page.run("window.saved[0].text()")
     assert ElementTree.fromstring(drawn).tag == "{http://www.w3.org/2000/svg}svg"
     assert "memory not kept" in drawn and "<script" not in drawn and "<button" not in drawn
+    assert 'class="short"' in drawn, "the first memory that was found"
     (tmp_path / "question.svg").write_text(drawn, encoding="utf-8")
     page.open((tmp_path / "question.svg").as_uri())
     grounds = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}

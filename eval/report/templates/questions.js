@@ -163,7 +163,7 @@ function answerCard(group, question, whole, texts, number, metric) {
     "section",
     { class: "card", "aria-label": name },
     el("h4", {}, el("a", { href: runAddress(number) }, name), score === undefined ? null : scoreChip(score, heading(metric)), answer.malformed ? chip("malformed reply", "bad") : null),
-    el("div", { class: "steps" }, step("Stored", storedStep(question, answer, texts)), step("Retrieved", retrievedStep(question, answer)), step("Answered", el("div", { class: "answer" }, answered))),
+    el("div", { class: "steps" }, step("Stored", storedStep(question, answer, texts)), step("Retrieved", retrievedStep(question, answer, texts)), step("Answered", el("div", { class: "answer" }, answered))),
     Object.entries(answer.judges).map(([judge, verdicts]) => verdictLine(judge, verdicts)),
     storedPart(whole, answer, texts),
     answer.hits.length ? folded(plural(answer.hits.length, "memory retrieved", "memories retrieved"), "hits", el("ol", { class: "memories" }, answer.hits.map(([text, gold]) => el("li", { class: gold.length ? "gold" : null }, gold.length ? el("code", {}, `${gold.join(", ")} `) : null, said(texts[text]))))) : null,
@@ -178,16 +178,20 @@ function storedStep(question, answer, texts) {
   if (!answer.stored) return el("span", { class: "faint" }, "memory not kept");
   const held = Object.values(answer.stored).filter(([own]) => own.length);
   const mark = chip(`${held.length} of ${plural(question.evidence, "turn")}`, held.length === question.evidence ? "good" : held.length ? "" : "bad");
-  return [mark, held.slice(0, 1).map(([own]) => el("p", { class: "short" }, said(texts[own[0]].replace(/^(turn_ids|id|index|key): .*\n/gm, ""))))];
+  return [mark, held.slice(0, 1).map(([own]) => shortText(texts[own[0]]))];
 }
 
-/** The memories in their order as squares, those of the evidence filled. */
-function retrievedStep(question, answer) {
+/** Beginning of a memory without the lines that only name it; whole in a picture. */
+const shortText = (text) => el("p", { class: "short" }, said(text.replace(/^(\w+_ids?|id|index|key|tokens): .*(\n|$)/gm, "")));
+
+/** The memories in their order as squares, those of the evidence filled, and the first of them. */
+function retrievedStep(question, answer, texts) {
   if (!answer.hits.length) return el("span", { class: "faint" }, "nothing retrieved");
   const first = answer.hits.findIndex((hit) => hit[1].length) + 1;
   return [
     question.evidence ? chip(first ? `evidence at rank ${first}` : "evidence not retrieved", first ? "good" : "bad") : null,
     el("div", { class: "hits", "aria-hidden": "true" }, answer.hits.slice(0, 40).map((hit) => el("i", { class: hit[1].length ? "gold" : null }))),
+    shortText(texts[answer.hits[0][0]]),
   ];
 }
 
