@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data prompts demo test test-runs test-serve test-servers test-outside test-sources parity parity-whole parity-mutations fault-campaign paid-once lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data prompts demo test test-runs test-serve test-architectures test-servers test-outside test-sources parity parity-whole parity-mutations fault-campaign paid-once lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,10 @@ serve-env: env models  ## the environment vLLM runs in (.venv-serve): GPU build 
 test-serve: serve-env  ## really serve SmolLM2 with vLLM and run an experiment against it
 	$(PY) -m pytest -m serve tests/serve -p no:xdist
 	$(PY) -m eval.run backbone=smollm2_135m_vllm memory=rag_quickstart dataset=locomo_sample dataset.limit_questions=8 use_cache=false run_dir=$$(mktemp -d)
+
+test-architectures: serve-env  ## each paper's experiment from command to table on its backbone's architecture with random weights, in vLLM
+	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py qwen25_coder_05b
+	$(PY) -m pytest -m serve tests/architectures -p no:xdist --durations=0
 
 SERVERS := .venv-servers
 $(SERVERS)/.stamp: tests/servers/requirements.lock tests/servers/llama_cpp_python.lock

@@ -50,7 +50,7 @@ def convert(gguf: Path, out: Path) -> None:
     tokenizer = library.AutoTokenizer.from_pretrained(**source)
     if not tokenizer.chat_template:
         raise AssetError(f"{gguf.name} holds no chat template; without it a chat endpoint cannot serve the model")
-    tokenizer.backend_tokenizer.pre_tokenizer = _pre_tokenizer(gguf)
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizer(gguf)
     dequantised = library.AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
     config = library.AutoConfig.from_pretrained(**source)
     # transformers marks the config as GGUF-quantised; a server that reads it would look for a quantised file.
@@ -65,7 +65,7 @@ def convert(gguf: Path, out: Path) -> None:
     tokenizer.save_pretrained(out)
 
 
-def _pre_tokenizer(gguf: Path) -> "PreTokenizer":
+def pre_tokenizer(gguf: Path) -> "PreTokenizer":
     """Rule that cuts text before the merges. transformers does not carry it over from GGUF files."""
     from gguf import GGUFReader
     from tokenizers import Regex, pre_tokenizers
