@@ -9,7 +9,7 @@ async function runsView() {
     { id: "model", title: "model", value: (one) => one.without || one.modelName },
     { id: "questions", title: "questions", number: true, value: (one) => one.questions, show: (one) => one.questions.toLocaleString("en") },
     { id: "seed", title: "seed", number: true, hidden: true, value: (one) => one.seed },
-    { id: "finished", title: "finished", value: (one) => (one.finished ?? "").slice(0, 10) },
+    { id: "finished", title: "finished", kind: "whole", value: (one) => (one.finished ?? "").slice(0, 10) },
     { id: "run", title: "run", hidden: true, value: (one) => one.id },
   ];
   return [
