@@ -93,4 +93,4 @@ def find_command(name: str, known: Iterable[Command]) -> Command:
     if begun:
         raise ConfigError(f"{name} may be {' or '.join(begun)}; write one of them")
     guess = did_you_mean(name, by_name)
-    raise ConfigError(f"there is no command {name!r}{guess}; `memsys --help` lists the commands")
+    raise ConfigError(f"there is no command {name!r}{guess or ';'} `memsys --help` lists the commands")
