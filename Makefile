@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env models data prompts demo test test-runs test-serve test-architectures test-servers test-outside test-sources parity parity-whole parity-mutations fault-campaign paid-once lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
+.PHONY: help env models data prompts demo test test-runs test-serve test-architectures test-servers test-outside test-clusters test-sources parity parity-whole parity-mutations fault-campaign paid-once lint types contracts check tables figures report recorded audit docs bench slurm test-slurm serve-env lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -150,6 +150,17 @@ test-outside: models  ## memories and readers that are not ours, really run: MCP
 
 test-slurm: models slurm  ## sweeps on a real Slurm of one node, started and stopped by the tests
 	$(PY) -m pytest -m slurm tests/slurm -p no:xdist --durations=0
+
+CLUSTERS := .venv-packages/clusters
+$(CLUSTERS)/.stamp: tests/clusters/requirements.txt tests/clusters/requirements-sky.txt $(VENV)/.stamp
+	@rm -rf $(CLUSTERS) $(CLUSTERS)-sky && $(PY) -m venv --without-pip $(CLUSTERS) && $(PYTHON) -m venv $(CLUSTERS)-sky
+	@$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > $$(echo $(CLUSTERS)/lib/python*/site-packages)/environment.pth
+	@$(CLUSTERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/clusters/requirements.txt
+	@$(CLUSTERS)-sky/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/clusters/requirements-sky.txt
+	@touch $@
+
+test-clusters: models $(CLUSTERS)/.stamp  ## a sweep on a Ray of this machine; the examples for SkyPilot and Kubernetes by their own rules
+	$(CLUSTERS)/bin/python -m pytest -m clusters tests/clusters -p no:xdist
 
 HASHED := uv pip compile --quiet --no-deps --generate-hashes --no-header --no-annotate --universal --python-version 3.11
 lock: env  ## write requirements.lock and requirements-torch.txt from what is installed, and the sha256 of every file here and in the packages' locks (needs uv)

@@ -86,6 +86,29 @@ def test_cells_share_one_embedded_server(tmp_path: Path) -> None:
     assert not list((tmp_path / "servers").glob("*/server-*")), "the server ended with the sweep"
 
 
+def test_eight_gpus_of_one_machine_have_a_server_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The servers are stand-ins on the CPU that say which GPU each was given."""
+    standin = tmp_path / "python"
+    standin.write_text(
+        '#!/bin/bash\nwhile [ $# -gt 0 ]; do [ "$1" = --port ] && port=$2; shift; done\n'
+        f'cd "{ROOT}"\nexec "{sys.executable}" -m tests.support.stub_server --delay 0.2 --port "$port" '
+        f'--log "{tmp_path}/gpu-$CUDA_VISIBLE_DEVICES.log"\n'
+    )
+    standin.chmod(0o755)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(8))))
+    code, output = sweep(
+        tmp_path, "dataset=locomo_sample", "memory=amem_quickstart,clag_quickstart,rag_quickstart", "embedder=hashing",
+        "backbone=smollm2_135m_vllm", f"backbone.engine.interpreter={standin}", "backbone.engine.replicas=8",
+        "backbone.token_counter=characters", "dataset.limit_questions=8",
+    )  # fmt: skip
+    assert code == 0, output
+    started = {path.stem for path in (tmp_path / "servers").rglob("serve-*.log")}
+    assert len(started) == 8, output
+    asked = {path.stem: path.read_text().count("\n") for path in tmp_path.glob("gpu-*.log")}
+    assert len(asked) > 1 and set(asked) <= {f"gpu-{number}" for number in range(8)}, asked
+    assert not list((tmp_path / "servers").glob("*/server-*")), "the servers ended with the sweep"
+
+
 @pytest.mark.parametrize("launcher", ["local", "joblib"])
 @pytest.mark.parametrize("fatal", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_cells_end_with_their_sweep(tmp_path: Path, fatal: signal.Signals, launcher: str) -> None:
