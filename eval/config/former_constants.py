@@ -8,6 +8,7 @@ from typing import Any
 
 #: Settings of memories by dotted key, and the value that stood in code.
 FORMER_CONSTANTS: Mapping[str, Any] = {
+    "card_profiles": "own",  # CLAG
     "heuristics": {"keywords": 5, "shortest_word": 3, "tags": 3, "context_chars": 200},  # A-Mem's staged calls
     "bm25.fill": True,  # plain retrieval
     "agent.answer": "reader",  # MemGPT

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from memsys.clag.cards import CardLabels, CardRules
+from memsys.clag.cards import CardLabels, CardRules, Profiles
 from memsys.clag.cluster import ProvisionalRules
 from memsys.clag.geometry import Metric
 from memsys.clag.profiling import SampleLabels
@@ -35,6 +35,7 @@ EmptyKeywords = Literal["question", "empty"]
 Merge = Literal["score", "concat"]
 
 _CHOICES = {
+    "card_profiles": Profiles,
     "cold_start": ColdStart,
     "clustering": Clustering,
     "candidate_metric": Metric,
@@ -130,6 +131,7 @@ class ClagConfig(SystemConfig):
         note_labels: fields of :class:`memsys.notes.context.NoteLabels`; what a model reads before each field.
         card_labels: fields of :class:`memsys.clag.cards.CardLabels`; what router and selector read before each line.
         sample_labels: fields of :class:`memsys.clag.profiling.SampleLabels`; the same for the role ``profile``.
+        card_profiles: see :class:`memsys.clag.cards.CardRules`.
         card_examples: example notes per candidate card.
         card_chars: characters of each.
         profile_samples: members nearest the centroid that the profile is written from; also the representatives.
@@ -181,6 +183,7 @@ class ClagConfig(SystemConfig):
     note_labels: Mapping[str, Json]
     card_labels: Mapping[str, Json]
     sample_labels: Mapping[str, Json]
+    card_profiles: Profiles
     card_examples: int
     card_chars: int
     profile_samples: int
@@ -213,7 +216,7 @@ class ClagConfig(SystemConfig):
     def card_rules(self) -> CardRules:
         """Settings of the cards for router and selector."""
         labels = from_settings(CardLabels, self.card_labels, "memory.card_labels")
-        return CardRules(self.card_examples, self.card_chars, labels)
+        return CardRules(self.card_examples, self.card_chars, labels, self.card_profiles)
 
     @cached_property
     def profile_labels(self) -> SampleLabels:

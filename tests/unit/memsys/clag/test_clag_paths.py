@@ -119,6 +119,11 @@ def test_cards_show_representatives_else_the_oldest_cut_to_length() -> None:
     cluster.index.add([f"n{number}" for number in range(5)], np.tile(np.float32([[1, 0]]), (5, 1)))
     cluster.summary, cluster.tags = "On texts", ["t", "u"]
     rules = replace(preset().card_rules, examples=2, example_chars=4)
+    assert cluster.summary in candidate_cards([cluster], store, replace(rules, profiles="exchanged"), show_size=True)
+    assert cluster.summary not in candidate_cards([cluster], store, replace(rules, profiles="none"), show_size=True)
+    other = replace(cluster, cluster_id="other", summary="another profile")
+    shown = candidate_cards([cluster, other], store, replace(rules, profiles="exchanged"), show_size=True)
+    assert shown.index("another profile") < shown.index("other\n") < shown.index(cluster.summary)
     oldest = candidate_cards([cluster], store, rules, show_size=True)
     assert oldest == "id: a\n  size: 5\n  summary: On texts\n  tags: t, u\n  example: text\n  example: text"
     cluster.representatives = ["n4", "n3", "n2"]
