@@ -42,7 +42,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 #: Commands that show no text of a run or a data set beyond its path, or need a model or a batch system.
 ELSEWHERE = {
     "eval.run", "eval.judge", "eval.serve", "eval.sweep", "eval.sweep.servers", "eval.score", "eval.floors",
-    "eval.results.analysis.clag_failures", "eval.results.analysis.xmemory_structure", "eval.results.analysis.coverage",
+    "eval.results.analysis.clag_failures", "eval.results.analysis.clag_clusters",
+    "eval.results.analysis.xmemory_structure", "eval.results.analysis.coverage",
     "eval.results.analysis.design", "eval.results.analysis.foreign_memories",
     "eval", "eval.results.choices_page", "eval.audit", "eval.recorded", "eval.models", "eval.data",
     "eval.results.figures.scale", "eval.proxy", "eval.convert_data", "eval.parity", "eval.parity.stages",
