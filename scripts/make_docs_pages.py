@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 #: What people read, and what these pages show or link to.
 COPIED = (
-    "*.md", "docs/**/*", "datasets/*/README.md", "examples/*.py", "baselines/external/openapi.yaml",
+    "*.md", "docs/**/*", "datasets/*/README.md", "examples/*", "baselines/external/openapi.yaml",
     "results/tables/*.md", "results/audit/*", "results/stress/*", "results/figures/*.svg", "results/*/README.md",
 )  # fmt: skip
 #: Pages of long tables, which would fill the results of a search.
