@@ -27,6 +27,7 @@ _SELECTION = (
 #: Settings of a backbone that reach the model; the others say where and how fast it runs.
 _SAMPLING = (
     "model", "prompt_mode", "thinking", "sampling", "temperature", "structured", "json_repair", "send_temperature",
+    "engine.dtype", "engine.extra_args",  # which name the grammar's backend, and quantised weights
 )  # fmt: skip
 #: Parts of a run besides its memory: the settings that count (all, where none is named), and those that do not.
 _PARTS: Mapping[str, tuple[Collection[str], Collection[str]]] = {
@@ -161,9 +162,9 @@ def _changed(
 
 
 def _named(settings: Mapping[str, Any], only: Collection[str], leave_out: Collection[str] = ()) -> dict[str, Any]:
-    """Return the settings whose group is wanted (all groups, where ``only`` is empty) and not left out, sorted."""
+    """Return the settings that are wanted, by group or key (all, where ``only`` is empty), and not left out, sorted."""
     return {
         key: settings[key]
         for key in sorted(settings)
-        if (group := key.partition(".")[0]) not in leave_out and (not only or group in only)
+        if (group := key.partition(".")[0]) not in leave_out and (not only or group in only or key in only)
     }

@@ -634,8 +634,10 @@ def test_other_settings_are_shown_but_not_compared(tmp_path: Path) -> None:
         "dataset": {"turn_style": "bare", "conversations": ["conv-26"]},
         "reader": {"abstention": "No"},
         "embedder": {"name": "hashing"},
-        "backbone": {"prompt_mode": "chat", "max_in_flight": 1},
-    }
+        "backbone": {
+            "prompt_mode": "chat", "max_in_flight": 1, "engine": {"extra_args": ["--quantization", "fp8"], "port": 80},
+        },
+    }  # fmt: skip
     full(memory="rag", parts=parts, notes={"pinned": False}).write(tmp_path)
     found = cell(table(tmp_path), "Qwen3-0.6B", "RAG", "LoCoMo F1").measured
     assert found is not None
@@ -644,7 +646,7 @@ def test_other_settings_are_shown_but_not_compared(tmp_path: Path) -> None:
         "data set settings turn_style=bare",
         "embedder hashing, the paper's is all-MiniLM-L6-v2",
         "reader settings abstention=No",
-        "backbone settings prompt_mode=chat",
+        "backbone settings engine.extra_args=['--quantization', 'fp8'], prompt_mode=chat",
     )
 
 
