@@ -27,6 +27,7 @@ from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.meanings import COUNTS, NOTES
 from eval.rendering.table import Column, Table
 from eval.rendering.terminal import render_terminal
+from memsys.assets.hints import of_source
 from memsys.counting import repeated
 from memsys.errors import ConfigError
 from memsys.vocabulary import Json, Reference, Sample
@@ -97,7 +98,7 @@ def describe(config: DatasetConfig, data: LoadedData) -> dict[str, Json]:
         "licence": "that of the file" if own else config.info.licence,
         "source": data.source_name,
         "sha256": data.sha256,
-        "card": f"datasets/{config.info.card or config.info.key}/README.md",
+        "card": of_source(f"datasets/{config.info.card or config.info.key}/README.md"),
         "counts": dict(data.counts),
         "notes": dict(data.notes),
         "note_meanings": dict(config.info.note_meanings),

@@ -516,6 +516,18 @@ def test_a_question_is_saved_as_one_picture(page: Page, report: Path, tmp_path: 
     assert height - 40 < page.run("document.querySelector('.picture').scrollHeight") <= height
 
 
+def test_runs_that_look_alike_are_listed_with_the_end_of_their_ids(page: Page, tmp_path: Path) -> None:
+    fakes = [FakeRun(memory=memory, seed=seed) for seed, memory in ((0, "rag"), (1, "rag"), (0, "amem"))]
+    for fake in fakes:
+        fake.write(tmp_path / "runs")
+    out = tmp_path / "report.html"
+    assert main(["--runs", str(tmp_path / "runs"), "--out", str(out)]) == 0
+    go(page, out, "runs")
+    listed = page.run("[...document.querySelectorAll('tbody th')].map((cell) => cell.textContent)")
+    ends = ["-".join(fake.name.split("-")[-2:]) for fake in fakes[:2]]
+    assert sorted(listed) == sorted(["amem", *(f"rag {end}" for end in ends)])
+
+
 def test_a_page_of_summaries_alone_has_every_view(page: Page, tmp_path: Path) -> None:
     export_run(FakeRun().write(tmp_path / "runs"), tmp_path / "summaries")
     out = tmp_path / "report.html"

@@ -3,8 +3,13 @@ async function runsView() {
   const runs = await part("runs");
   const wanted = params.get("run") ?? "";
   const run = runs.find((one, index) => String(index) === wanted || one.id === wanted);
+  const alike = (one) => JSON.stringify([one.system, one.dataset, one.modelName, one.without, one.questions]);
+  const counts = runs.map(alike).reduce((found, name) => found.set(name, (found.get(name) ?? 0) + 1), new Map());
   const columns = [
-    { id: "system", title: "system", value: (one) => one.system, show: (one) => el("a", { href: runAddress(one.number ?? one.id) }, one.system) },
+    { id: "system", title: "system", value: (one) => one.system, show: (one) => [
+      el("a", { href: runAddress(one.number ?? one.id) }, one.system),
+      counts.get(alike(one)) > 1 ? el("span", { class: "faint small" }, ` ${one.id.match(/s\d+-[^-]+$/)?.[0] ?? one.id}`) : null,
+    ] },
     { id: "data", title: "data", value: (one) => one.dataset },
     { id: "model", title: "model", value: (one) => one.without || one.modelName },
     { id: "questions", title: "questions", number: true, value: (one) => one.questions, show: (one) => one.questions.toLocaleString("en") },
