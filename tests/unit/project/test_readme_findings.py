@@ -55,6 +55,19 @@ SOURCES = {
 }
 
 
+def test_readme_shows_first_then_says_how_to_begin() -> None:
+    """The picture, then the two commands and what they take; further down why this, and what it does not rank."""
+    picture, command = README.index("](docs/question.svg)"), README.index("```")
+    assert picture < command < README.index("\n## ")
+    begin = README.split("```")[1]
+    assert [line.split("#")[0].strip() for line in begin.strip().splitlines()] == ["make demo", "make test"]
+    assert re.search(r"takes about [\d.]+ GB", README.partition("\n## ")[0])
+    peers = section(README, "Why this and not another tool").split("\n", 2)[1]
+    assert peers.startswith("| | memsys |") and peers.count("|") == 6  # and three others
+    assert README.index("backbone=endpoint") < README.index("\n## Measure your own memory")
+    assert "do not rank memories for your model" in section(README, "What was found")
+
+
 def test_readme_is_a_page() -> None:
     assert len(README.split()) <= 1200
     assert len(section(README, "What was found").split()) <= 300
