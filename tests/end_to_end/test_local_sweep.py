@@ -95,11 +95,14 @@ def test_eight_gpus_of_one_machine_have_a_server_each(tmp_path: Path, monkeypatc
         f'--log "{tmp_path}/gpu-$CUDA_VISIBLE_DEVICES.log"\n'
     )
     standin.chmod(0o755)
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(8))))
     code, output = sweep(
         tmp_path, "dataset=locomo_sample", "memory=amem_quickstart,clag_quickstart,rag_quickstart", "embedder=hashing",
-        "backbone=smollm2_135m_vllm", f"backbone.engine.interpreter={standin}", "backbone.engine.replicas=8",
-        "backbone.token_counter=characters", "dataset.limit_questions=8",
+        "backbone=smollm2_135m_vllm", f"backbone.engine.model={model}", f"backbone.engine.interpreter={standin}",
+        "backbone.engine.replicas=8", "backbone.token_counter=characters", "dataset.limit_questions=8",
     )  # fmt: skip
     assert code == 0, output
     started = {path.stem for path in (tmp_path / "servers").rglob("serve-*.log")}
