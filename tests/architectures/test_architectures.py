@@ -114,7 +114,12 @@ PAPERS: Mapping[str, Paper] = {
         "sage_locomo",
         "qwen25_3b",
         "sage",
-        ("embedder=minilm", "memory.batch_size=2", "memory.delta=1.0"),
+        (
+            "embedder=minilm",
+            "memory.batch_size=2",
+            "memory.delta=1.0",
+            "++memory.roles.extract.min_items=1",  # else a random list is mostly empty, and nothing is merged
+        ),
         frozenset({"extract", "merge"}),
         frozenset({"default"}),
         frozenset({"merge", "default"}),
