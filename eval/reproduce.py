@@ -60,12 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 complain(f"`{step.shown}` ended with status {status}; the runs that need nothing of it go on")
         cells = _compose(paper, options)
     plan = within_budget(paper, cells, options.gpu, options.budget_hours)
-    _show_plan(plan)
+    verdicts = judgings(paper, plan.cells, plan.gpu)
+    _show_plan(plan, verdicts)
+    steps = _steps(plan, verdicts)
     if options.dry_run:
-        _show_steps([*fetches, *_steps(plan)])
+        _show_steps([*fetches, *steps])
         return EXIT_DONE
-    _confirm(plan, options.yes)
-    return _reproduce(plan)
+    _confirm(plan, verdicts, options.yes)
+    return _reproduce(plan, steps)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -103,7 +105,7 @@ def _compose(paper: PaperRuns, options: argparse.Namespace) -> list[PaperCell]:
     )
 
 
-def _show_plan(plan: Reproduction) -> None:
+def _show_plan(plan: Reproduction, verdicts: Sequence[Judging]) -> None:
     rows: list[list[Cell]] = []
     for group in dict.fromkeys(each.group for each in plan.cells):
         own = [cost for each, cost in zip(plan.cells, plan.costs, strict=True) if each.group == group]
@@ -113,11 +115,11 @@ def _show_plan(plan: Reproduction) -> None:
         rows.append([group.title, len(own), done, f"{calls:,.0f}", f"{part.hours:.1f}", f"{part.dollars:.2f}"])
     calls = sum(cost.to_pay.calls for cost in plan.costs)
     done = sum(cost.standing == "done" for cost in plan.costs)
-    for each in _judgings(plan):
+    for each in verdicts:
         title = f"verdicts of {each.backbone}"
         rows.append([title, "", "", f"{each.calls.calls:,.0f}", f"{each.hours:.1f}", f"{each.dollars:.2f}"])
         calls += each.calls.calls
-    hours, dollars = _totals(plan)
+    hours, dollars = _totals(plan, verdicts)
     rows.append(["all", len(plan.cells), done, f"{calls:,.0f}", f"{hours:.1f}", f"{dollars:.2f}"])
     headings = ("runs for", "runs", "done", "calls to pay", f"{plan.gpu.upper()} hours", "dollars, hosted")
     show(Table(f"{plan.paper.name} reproduced", columns(headings), rows))
@@ -130,21 +132,16 @@ def _show_plan(plan: Reproduction) -> None:
         say(f"{len(other)} of {len(plan.cells)} runs have our prompts, such as {other[0].cell.label}")
 
 
-def _steps(plan: Reproduction) -> list[Step]:
+def _steps(plan: Reproduction, verdicts: Sequence[Judging]) -> list[Step]:
     """Return all commands after what is fetched, in order."""
     runs = running(plan.cells)
-    judge = [each.step for each in _judgings(plan)]
+    judge = [each.step for each in verdicts]
     tables = Step("write the tables", ("tables", "--paper", plan.paper.name))
     return [*runs, *judge, *collecting(runs), tables]
 
 
-def _judgings(plan: Reproduction) -> list[Judging]:
-    return judgings(plan.paper, plan.cells, plan.gpu)
-
-
-def _totals(plan: Reproduction) -> tuple[float, float]:
+def _totals(plan: Reproduction, verdicts: Sequence[Judging]) -> tuple[float, float]:
     """Return GPU hours and dollars of runs and verdicts."""
-    verdicts = _judgings(plan)
     return plan.hours + sum(each.hours for each in verdicts), plan.dollars + sum(each.dollars for each in verdicts)
 
 
@@ -154,7 +151,7 @@ def _show_steps(steps: Sequence[Step]) -> None:
         console().print(step.shown, highlight=False, markup=False, soft_wrap=True)
 
 
-def _confirm(plan: Reproduction, yes: bool) -> None:
+def _confirm(plan: Reproduction, verdicts: Sequence[Judging], yes: bool) -> None:
     """Ask before anything is paid.
 
     Raises:
@@ -163,7 +160,7 @@ def _confirm(plan: Reproduction, yes: bool) -> None:
     left = sum(cost.standing != "done" and not cost.problem for cost in plan.costs)
     if yes or not left:
         return
-    hours, dollars = _totals(plan)
+    hours, dollars = _totals(plan, verdicts)
     question = f"start {left} runs, {hours:.1f} GPU hours and {dollars:.2f} dollars of hosted models by the plan?"
     if not can_ask():
         raise ConfigError(f"{question} There is no terminal to ask: add --yes, or --dry-run to see the commands")
@@ -171,8 +168,7 @@ def _confirm(plan: Reproduction, yes: bool) -> None:
         raise ConfigError("not started")
 
 
-def _reproduce(plan: Reproduction) -> int:
-    steps = _steps(plan)
+def _reproduce(plan: Reproduction, steps: Sequence[Step]) -> int:
     hours = {each.cell.key: cost for each, cost in zip(plan.cells, plan.costs, strict=True)}
     incomplete = False
     for number, step in enumerate(steps, start=1):

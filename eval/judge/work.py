@@ -39,6 +39,7 @@ from eval.scoring.verdicts.orders import (
 from eval.scoring.verdicts.store import (
     ORDER,
     AnswerVerdict,
+    column_of,
     input_checksums,
     read_meta,
     read_verdicts,
@@ -85,7 +86,7 @@ class JudgePlan:
     @property
     def column(self) -> str:
         """Names the judge's scores."""
-        return f"judge_{self.judge.name}_{self.backbone.name}"
+        return column_of(self.judge.name, self.backbone.name)
 
     def identity(self) -> dict[str, Json]:
         """Return the settings that verdicts of one judge share; the model's fingerprint is added once it runs."""

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from eval.config.preset_settings import default_settings
 from eval.config.presets import CONF
 from eval.config.prices import load_prices
+from eval.loaders.question_types import ADVERSARIAL
 from eval.loaders.shapes import shape_of
 from eval.runs.folders import short_path
 from eval.runs.load import load_summary
+from eval.scoring.verdicts.store import column_of
 from eval.sweep.costing import GPUS, CostTotals, busy_hours, parameters_of
 from eval.sweep.papers import PaperRuns
 from eval.sweep.reproduction import PaperCell, Step
@@ -19,7 +21,6 @@ from memsys.errors import DataError
 _VERDICT = CostTotals(1, 250, 50)
 #: Verdicts that one server answers at a time.
 _IN_FLIGHT = 64
-_CATEGORY_5 = "adversarial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +81,16 @@ def judgings(paper: PaperRuns, cells: Sequence[PaperCell], gpu: str) -> list[Jud
 
 
 def _verdicts(each: PaperCell, settings: Sequence[str]) -> CostTotals:
-    """Return the calls that grade a run: one for each question but those of category 5; none where they were made."""
+    """Return the calls that grade a run: one for each question that has an answer; none where they were made."""
     path = cell_status(each.cell).path
-    column = f"judge_{_setting(settings, 'judge')}_{_setting(settings, 'backbone')}"
+    column = column_of(_setting(settings, "judge"), _setting(settings, "backbone"))
     if path is not None and column in (load_summary(path).get("judges") or {}):
         return CostTotals()
     try:
         shape = shape_of(each.cell.valid_plan().dataset, each.cell.data)
     except DataError:
         return CostTotals()
-    asked = shape.asked - shape.questions.get(_CATEGORY_5, 0)
+    asked = shape.asked - shape.questions.get(ADVERSARIAL, 0)
     return CostTotals(asked, asked * _VERDICT.prompt, asked * _VERDICT.reply)
 
 

@@ -29,6 +29,11 @@ ORDER = "order"
 INPUTS = ("answers.jsonl", "references.jsonl")
 
 
+def column_of(judge: str, backbone: str) -> str:
+    """Return the name of a judge's column of scores, from the names of the judge and of its backbone."""
+    return f"judge_{judge}_{backbone}"
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
     """One verdict.
