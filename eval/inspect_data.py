@@ -18,6 +18,7 @@ from eval.commands.commands import described, explains_errors, program, start
 from eval.commands.help_text import Paragraphs
 from eval.commands.suggestions import close_names
 from eval.commands.terminal import console
+from eval.config.command_line import no_dashes
 from eval.config.compose import choice_settings
 from eval.config.presets import CONF, preset_names
 from eval.loaders.contract import DatasetConfig, LoadedData
@@ -217,9 +218,7 @@ def parse(arguments: Sequence[str] | None) -> tuple[str, dict[str, Json], bool]:
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     read, unknown = parser.parse_known_args(arguments)
     if unknown:
-        name, _, given = unknown[0].lstrip("-").partition("=")
-        value = given or next((setting for setting in read.settings if "=" not in setting), "VALUE")
-        parser.error(f"{unknown[0]} is not an option; settings have no dashes: write {name}={value}")
+        parser.error(f"{unknown[0]} is not an option{no_dashes(unknown[0], read.settings)}")
     keys = [setting.partition("=")[0] for setting in read.settings if "=" in setting]
     if len(keys) < len(read.settings) or "dataset" not in keys:
         bare = next((setting for setting in read.settings if "=" not in setting), "")

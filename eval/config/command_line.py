@@ -4,7 +4,7 @@ Hydra reads ``memory=a,b -m hydra/launcher=slurm`` as an error of its own option
 usage, and an unreadable value with its grammar.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -78,6 +78,18 @@ def one_sweep_each(arguments: Sequence[str]) -> list[list[str]]:
     return [[*rest, f"+sweep={name.strip()}"] for name in dict.fromkeys(names)]
 
 
+def no_dashes(argument: str, rest: Iterable[str]) -> str:
+    """Return how an unknown option is written as a setting, to end a message with; nothing for dashes alone.
+
+    Args:
+        argument: the option, perhaps with its value.
+        rest: what comes after it; the first without an equals sign is taken for its value.
+    """
+    name, equals, given = argument.lstrip("-").partition("=")
+    value = given if equals else next((each for each in rest if "=" not in each), "VALUE")
+    return f"; settings have no dashes: write {name}={value}" if name else ""
+
+
 def _option(argument: str, rest: Iterator[str]) -> list[str]:
     """Return an option and the value it needs."""
     name, equals, _ = argument.partition("=")
@@ -85,9 +97,7 @@ def _option(argument: str, rest: Iterator[str]) -> list[str]:
     if name in _RESUMING:
         raise ConfigError(f"{name} is not an option of run: a stopped run goes on when its command is started again")
     if name not in actions:
-        bare = name.lstrip("-")
-        value = argument.partition("=")[2] if equals else next((each for each in rest if "=" not in each), "VALUE")
-        settings = f"; settings have no dashes: write {bare}={value}" if bare else ""
+        settings = no_dashes(argument, rest)
         guess = did_you_mean(name, [each for each in actions if each.startswith("--")])
         raise ConfigError(f"{name} is not an option of run{settings}{guess}")
     if actions[name].nargs is not None or equals:
