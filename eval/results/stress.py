@@ -100,7 +100,7 @@ def _moved(one: StressedSystem, name: str) -> float | None:
     run, twin = one.runs.get(name), one.runs.get(f"{name}{_TWIN}", one.runs.get(PLAIN))
     if run is None or twin is None:
         return None
-    shared = {row.question_id for row in run.rows} & {row.question_id for row in twin.rows}
+    shared = run.columns.places.keys() & twin.columns.places.keys()
     parts = [replace(each, rows=each.columns.of_questions(shared)) for each in (run, twin)]
     values = [_value(_recall(part)) for part in parts]
     return None if values[0] is None or values[1] is None else values[0] - values[1]

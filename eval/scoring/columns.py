@@ -21,8 +21,6 @@ class ScoreColumns(tuple[ScoreRow, ...]):
 
     #: The rows that these are some of, and their places there.
     _taken: tuple["ScoreColumns", Ints] | None = None
-    #: Whether all columns were there when the rows were read.
-    _all_made = False
 
     @cached_property
     def categories(self) -> Ints:
@@ -70,7 +68,7 @@ class ScoreColumns(tuple[ScoreRow, ...]):
         if self._taken is not None:
             whole, places = self._taken
             made = whole.column(name)[places]
-        elif self._all_made:
+        elif name not in self.names:
             made = np.full(len(self), np.nan)
         else:
             values = (row.metrics.get(name) for row in self)
@@ -129,6 +127,5 @@ def columns_of(rows: Iterable[ScoreRow], made: Mapping[str, Floats] = MappingPro
         for values in made.values():
             values.setflags(write=False)
         found._made.update(made)
-        found._all_made = True
         found.names = frozenset(made)
     return found
