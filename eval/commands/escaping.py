@@ -13,7 +13,7 @@ from functools import lru_cache
 from memsys.vocabulary import Json
 
 #: Texts whose escaped form is kept: tables repeat names and numbers.
-CACHED = 4096
+_CACHED = 4096
 #: Control characters but for line break and tab, marks that turn the direction of writing, separators of lines and
 #: paragraphs, and halves of surrogate pairs, which no file can hold.
 _UNSEEN = re.compile(
@@ -73,7 +73,7 @@ def markdown(text: str) -> str:
     return _MARKDOWN.sub(lambda match: _MARKDOWN_WRITTEN[match[0]], one_line(text))
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=_CACHED)
 def markdown_cell(text: str) -> str:
     """Escape text for a cell of a Markdown table, which a backslash before the bar would end."""
     return markdown(text).replace("\\|", "\\\\|").replace("|", "\\|")
@@ -100,7 +100,7 @@ def svg(text: str) -> str:
     return terminal(text).replace("\t", " ")
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=_CACHED)
 def latex(text: str) -> str:
     """Escape text for one paragraph of LaTeX, also a bracket behind a line's end, which would be its option."""
     written = one_line(text).translate(_LATEX)
@@ -112,7 +112,7 @@ def csv_cell(value: object) -> object:
     return _csv_text(value) if isinstance(value, str) else value
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=_CACHED)
 def _csv_text(value: str) -> str:
     if _PLAIN.fullmatch(value) or _NUMBER.fullmatch(value):
         return value

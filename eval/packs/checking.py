@@ -260,11 +260,11 @@ class _Check:
         self._differences("score", wrong)
         for part, source in (("answers", "against gold"), ("evidence", "from turn ids")):
             if kinds[part]:
-                text = f"scored again {source}: {_listed(kinds[part])}, {len(rows)} questions"
+                text = f"scored again {source}: {', '.join(kinds[part])}, {len(rows)} questions"
                 self._say("checked", part, text)
         for reason in (_WITHHELD, _MEMORIES, _SNAPSHOTS, _OWN_COUNTS, _MODELS):
             if kinds[reason]:
-                self._say("claimed", "scores", f"{_listed(kinds[reason])}: {reason}")
+                self._say("claimed", "scores", f"{', '.join(kinds[reason])}: {reason}")
 
     def _scored_again(self, data: LoadedData) -> Sequence[ScoreRow]:
         from eval.running.recording import reference_records, updates_records
@@ -403,7 +403,3 @@ def _figure(value: Json) -> str:
     if value is None:
         return "nothing"
     return f"{value:.6g}" if isinstance(value, int | float) else str(value)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)

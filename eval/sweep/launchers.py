@@ -1,4 +1,4 @@
-"""The launchers of sweeps, made known to Hydra: ``hydra/launcher=slurm``, ``local`` and ``ray``."""
+"""The launchers of sweeps, made known to Hydra: ``hydra/launcher=slurm``, ``local`` and ``ray_cluster``."""
 
 from hydra.core.plugins import Plugins
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from eval.commands.commands import explains_errors, start
-from eval.rendering.table import Cell, Table, columns
+from eval.rendering.table import DASH, Cell, Table, columns
 from eval.rendering.terminal import show
 from eval.runs.files import write_json
 from eval.runs.load import load_references
@@ -164,14 +164,14 @@ def table(run: str, found: Sequence[Clusters]) -> Table:
     rows: list[list[Cell]] = []
     for each in found:
         sizes = ", ".join(map(str, each.sizes[:_SIZES_SHOWN]))
-        closeness = "–" if each.silhouette is None else f"{each.silhouette:.3f}"
+        closeness = DASH if each.silhouette is None else f"{each.silhouette:.3f}"
         first: list[Cell] = [each.conversation, sum(each.sizes), len(each.sizes), sizes, closeness]
         for name, agreed in (("sessions", each.sessions), ("questions", each.questions)):
             if agreed is not None:
                 shares = (agreed.purity, agreed.purity_chance, agreed.together, agreed.together_chance)
                 rows.append([*first, f"{agreed.labels} {name}", agreed.notes, *(f"{100 * one:.1f}" for one in shares)])
         if each.sessions is each.questions is None:
-            rows.append([*first, *["–"] * 6])
+            rows.append([*first, *[DASH] * 6])
     return Table(f"Clusters of {run}", columns(_HEADINGS, left=1), rows)
 
 

@@ -212,9 +212,7 @@ class TableBuilder:
         found = [cell.measured for cell in cells if cell.measured is not None]
         if len(found) < len(cells):
             return TableCell(dataset, printed, None, f"{len(found)} of its {len(cells)} backbones were run")
-        measured = mean_of(found)
-        share = metric not in self._paper.plain_metrics
-        return TableCell(dataset, printed, measured, equivalence=judge(printed, measured, share, load_margins()))
+        return self._judged(dataset, printed, mean_of(found), metric)
 
     def _selected(self, key: RowKey, dataset: str, metric: str) -> Selected | str:
         """Return the run for a metric of a row, which all cells of the metric share; see :func:`choose`."""
@@ -247,7 +245,10 @@ class TableBuilder:
         return self._filled(dataset, printed, found, printed.metric)
 
     def _filled(self, dataset: str, printed: PrintedNumber | None, found: Measured, metric: str) -> TableCell:
-        measured = scaled(found, self._paper.scale(metric))
+        return self._judged(dataset, printed, scaled(found, self._paper.scale(metric)), metric)
+
+    def _judged(self, dataset: str, printed: PrintedNumber | None, measured: Measured, metric: str) -> TableCell:
+        """Return the cell of a value in the table's unit, compared with the printed one."""
         share = metric not in self._paper.plain_metrics
         return TableCell(dataset, printed, measured, equivalence=judge(printed, measured, share, load_margins()))
 
