@@ -11,7 +11,7 @@ from eval.commands.commands import explains_errors, start
 from eval.commands.help_text import filled, side_by_side
 
 _USAGE = """\
-usage: memsys COMMAND [ARGUMENTS]     (or: python -m eval.COMMAND [ARGUMENTS])
+usage: memsys COMMAND [ARGUMENTS]     (or: python -m eval COMMAND [ARGUMENTS])
 
 memsys benchmarks and reproduces agent-memory systems.
 """

@@ -56,7 +56,7 @@ def _points(text: str) -> float:
 def _stored(path: Path) -> Iterator[StoredRun]:
     """Read a run, or the one in a pack."""
     if path.is_file():
-        from eval.packs.files import opened_pack
+        from eval.audit.packs.files import opened_pack
 
         with opened_pack(path) as pack:
             if pack.altered:

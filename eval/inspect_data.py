@@ -16,6 +16,8 @@ from typing import cast
 
 from eval.commands.commands import described, explains_errors, program, start
 from eval.commands.help_text import Paragraphs
+from eval.commands.rendering.table import Column, Table
+from eval.commands.rendering.terminal import render_terminal
 from eval.commands.suggestions import close_names
 from eval.commands.terminal import console
 from eval.config.command_line import no_dashes
@@ -26,8 +28,6 @@ from eval.loaders.custom import CustomConfig
 from eval.loaders.custom_files import PAGE, QUESTIONS
 from eval.loaders.label_problems import LABEL_PROBLEM
 from eval.loaders.meanings import COUNTS, NOTES
-from eval.rendering.table import Column, Table
-from eval.rendering.terminal import render_terminal
 from memsys.assets.hints import of_source
 from memsys.counting import repeated
 from memsys.errors import ConfigError

@@ -5,12 +5,12 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from eval.commands.commands import explains_errors, program, start
+from eval.commands.rendering.table import Column, Table, columns
+from eval.commands.rendering.terminal import show
 from eval.commands.suggestions import did_you_mean
 from eval.commands.terminal import say
 from eval.config.compose import find_settings
 from eval.config.presets import CONF, preset_names
-from eval.rendering.table import Column, Table, columns
-from eval.rendering.terminal import show
 from memsys.assets.catalog import CATALOG, find_asset
 from memsys.assets.contract import Asset
 from memsys.assets.fetch import fetch

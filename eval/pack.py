@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
     parser.add_argument("--out", type=Path, help="file to write (default: results/packs/RUN.zip)")
     options = parser.parse_args(arguments)
-    from eval.packs.making import file_name, pack_run
+    from eval.audit.packs.making import file_name, pack_run
 
     found = named_run_folders([options.run])
     if len(found) > 1:

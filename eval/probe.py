@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eval.commands.commands import described, explains_errors, program, start
+from eval.commands.rendering.table import Table, texts
+from eval.commands.rendering.terminal import show
 from eval.commands.terminal import say, stage
-from eval.rendering.table import Table, texts
-from eval.rendering.terminal import show
 from eval.running.composed import plan_of
 from eval.running.servers import findings_folder, keep
 from memsys.errors import ConfigError

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from eval.commands.commands import EXIT_DONE, described, explains_errors, program, start, terminated_as_interrupted
 from eval.commands.places import check_folder
+from eval.commands.rendering.terminal import show
 from eval.commands.terminal import say
 from eval.config.overrides import report_repeated
 from eval.config.presets import make_preset
-from eval.rendering.terminal import show
 from eval.running.composed import plan_of
 from eval.running.models import embedder_for, open_backbones, run_meters
 from eval.running.paid_embedding import PaidEmbedder

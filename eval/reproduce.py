@@ -18,10 +18,10 @@ from pathlib import Path
 from eval.commands.asking import can_ask, confirmed
 from eval.commands.commands import EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, explains_errors, program, start
 from eval.commands.counting import duration
+from eval.commands.rendering.table import Cell, Table, columns
+from eval.commands.rendering.terminal import show
 from eval.commands.terminal import complain, console, say
 from eval.commands.whole_numbers import count
-from eval.rendering.table import Cell, Table, columns
-from eval.rendering.terminal import show
 from eval.runs.folders import short_path
 from eval.sweep.costing import GPUS
 from eval.sweep.papers import PaperRuns, load_paper, load_papers

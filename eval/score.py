@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.commands.commands import explains_errors, program, start
+from eval.commands.rendering.table import Column, Table, columns, texts
+from eval.commands.rendering.terminal import show
 from eval.commands.terminal import say, stage
 from eval.commands.whole_numbers import count
 from eval.config.presets import CONF, find_preset, make_preset
-from eval.rendering.table import Column, Table, columns, texts
-from eval.rendering.terminal import show
 from memsys.errors import ConfigError, MemsysError
 
 if TYPE_CHECKING:

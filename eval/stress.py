@@ -9,11 +9,11 @@ from pathlib import Path
 
 from eval.commands.commands import EXIT_DONE, EXIT_INCOMPLETE, explains_errors, program, start
 from eval.commands.places import RESULTS, check_folder
+from eval.commands.rendering.markdown import bullets, page, render_markdown
+from eval.commands.rendering.separated import render_csv
+from eval.commands.rendering.terminal import show
 from eval.commands.terminal import complain, say, stage
 from eval.loaders.stress import KINDS, NO_TWIN, StressSettings
-from eval.rendering.markdown import bullets, page, render_markdown
-from eval.rendering.separated import render_csv
-from eval.rendering.terminal import show
 from eval.results.frame import Skipped, read_run
 from eval.results.stored_run import StoredRun
 from eval.results.stress import (

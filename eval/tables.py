@@ -6,10 +6,10 @@ from pathlib import Path
 
 from eval.commands.commands import add_runs_option, explains_errors, program, start
 from eval.commands.places import RESULTS, check_folder, tracked_remark
+from eval.commands.rendering.table import Table, columns
+from eval.commands.rendering.terminal import show
 from eval.commands.terminal import console, stage
 from eval.commands.whole_numbers import count
-from eval.rendering.table import Table, columns
-from eval.rendering.terminal import show
 from eval.results.frame import read_runs
 from eval.results.own.pages import own_pages
 from eval.results.papers.faults import check_all, faults_page

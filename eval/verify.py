@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.run is not None and len(options.packs) > 1:
         raise ConfigError(f"--run {options.run} goes with one file; {len(options.packs)} are named")
-    from eval.packs.checking import check_pack
+    from eval.audit.packs.checking import check_pack
 
     status = EXIT_DONE
     for path in options.packs:

@@ -7,9 +7,9 @@ from eval.audit.field import Row
 from eval.audit.labels import F1_NAMES, METRIC_NAMES, SECTIONS, TERMS
 from eval.audit.measured import left_out_text
 from eval.audit.readings import COUNTING_TEXT, JUDGE
-from eval.rendering.markdown import page as markdown_page
-from eval.rendering.markdown import render_markdown
-from eval.rendering.table import Table, texts
+from eval.commands.rendering.markdown import page as markdown_page
+from eval.commands.rendering.markdown import render_markdown
+from eval.commands.rendering.table import Table, texts
 from eval.results.tables.text import fixed
 from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.verdicts.figures import BY_PEOPLE

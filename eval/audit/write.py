@@ -12,9 +12,9 @@ from eval.audit.page import board, page, short, text
 from eval.audit.readings import JUDGE
 from eval.audit.scores import ScoredRun
 from eval.audit.stored import rows_of
-from eval.rendering.latex import render_latex
-from eval.rendering.separated import render_csv
-from eval.rendering.table import Cell, Table, columns, records
+from eval.commands.rendering.latex import render_latex
+from eval.commands.rendering.separated import render_csv
+from eval.commands.rendering.table import Cell, Table, columns, records
 from eval.results.drawing.figures import STYLE, load_pyplot, write_figure
 from eval.runs.files import write_atomic
 from eval.scoring.inference import ONE_CONVERSATION

@@ -61,20 +61,19 @@ def tasks(known: Sequence[Command], path: Path = TASKS) -> list[Task]:
 
 
 def commands(package: Path = PACKAGE) -> list[Command]:
-    """Return all commands, by name: modules of the package with a ``main``, and folders with a ``__main__``."""
+    """Return all commands, by name: modules of the package and ``__main__`` of its folders that have a ``main``."""
     modules = [path for path in package.glob("*.py") if not path.name.startswith("_")]
-    found = [_command(path, path.stem) for path in (*modules, *package.glob("*/__main__.py"))]
+    found = [_command(path, package) for path in (*modules, *package.glob("*/**/__main__.py"))]
     return sorted((command for command in found if command), key=lambda command: command.name)
 
 
-def _command(path: Path, stem: str) -> Command | None:
+def _command(path: Path, package: Path) -> Command | None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     if not any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body):
         return None
     summary = (ast.get_docstring(tree) or "").partition("\n")[0].partition(" ``")[0].rstrip(":.")
-    if stem == "__main__":
-        return Command(path.parent.name, f"{PACKAGE.name}.{path.parent.name}.__main__", summary)
-    return Command(stem, f"{PACKAGE.name}.{stem}", summary)
+    module = ".".join((PACKAGE.name, *path.relative_to(package).with_suffix("").parts))
+    return Command(path.parent.name if path.stem == "__main__" else path.stem, module, summary)
 
 
 def find_command(name: str, known: Iterable[Command]) -> Command:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
+from eval.commands.rendering.table import Table, columns
+from eval.commands.rendering.terminal import show as show_table
 from eval.commands.terminal import console, say
 from eval.metrics.ordering import MODEL_ORDER_METRICS
-from eval.rendering.table import Table, columns
-from eval.rendering.terminal import show as show_table
 from eval.scoring.beam import ORDERING, meaning, title
 from eval.scoring.verdicts.agreement import agreement, majority
 from eval.scoring.verdicts.figures import BY_PEOPLE, OF_GOLD, JudgeFigures, corrected_share, figures_for

@@ -46,7 +46,7 @@ class DatasetInfo:
     how_to_get: str = ""
     #: Folder below ``datasets/`` with the card; empty where it is the key.
     card: str = ""
-    #: Whether its licence lets anybody pass on its texts, for any purpose, where they name it (:mod:`eval.packs`).
+    #: Whether its licence lets anybody pass its texts on, for any purpose, by naming it (:mod:`eval.audit.packs`).
     passed_on: bool = False
     #: ISO 639-3 code of the language of what it holds in Latin letters; ``und``: nobody knows.
     language: str = "eng"

@@ -105,8 +105,8 @@ def _split(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _show(report: "ParityReport", folder: Path) -> None:
+    from eval.commands.rendering.terminal import show as show_table
     from eval.parity.report import report_tables
-    from eval.rendering.terminal import show as show_table
 
     for table in report_tables(report, ("wording", "order", "tie", "content")):
         show_table(table)

@@ -13,14 +13,14 @@ from typing import Any
 
 from eval.commands.commands import EXIT_DONE, described, explains_errors, start
 from eval.commands.help_text import Paragraphs
+from eval.commands.rendering.markdown import render_markdown, replace_tables
+from eval.commands.rendering.table import Span, Table, texts
 from eval.commands.terminal import say
 from eval.config.presets import make_preset
 from eval.parity.__main__ import OUT
 from eval.parity.config import counterparts, find_counterpart
 from eval.parity.report import RESULT
 from eval.parity.stages import FILE, WHOLE, ParityStages
-from eval.rendering.markdown import render_markdown, replace_tables
-from eval.rendering.table import Span, Table, texts
 from eval.runs.files import write_atomic
 from memsys.assets.paths import ROOT
 from memsys.errors import DataError

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.commands.rendering.markdown import page, render_markdown
+from eval.commands.rendering.table import Column, Table, columns, texts
 from eval.parity.compare import Comparison, FoundDifference
 from eval.parity.endpoint import RecordedCall
 from eval.parity.explain import Explained
 from eval.parity.kept import code_of
-from eval.rendering.markdown import page, render_markdown
-from eval.rendering.table import Column, Table, columns, texts
 from eval.runs.files import write_atomic, write_json
 
 REPORT, RESULT = "parity.md", "parity.json"

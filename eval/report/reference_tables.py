@@ -19,8 +19,8 @@ from eval.audit.sensitivity.config import load_config as load_readings
 from eval.audit.sensitivity.standings import Lens, lenses_of
 from eval.audit.stored import stored_tables
 from eval.commands.places import RESULTS
+from eval.commands.rendering.table import DASH, Table, text_of
 from eval.commands.terminal import stage
-from eval.rendering.table import DASH, Table, text_of
 from eval.results.own.methods import NAME as METHODS
 from eval.results.own.pages import own_pages
 from eval.results.own.report import NAME as QUALITY

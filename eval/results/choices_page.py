@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.commands.commands import explains_errors, start
+from eval.commands.rendering.markdown import render_markdown, replace_tables
+from eval.commands.rendering.table import Column, Span, Table
 from eval.config.presets import MEMORY, descriptions
-from eval.rendering.markdown import render_markdown, replace_tables
-from eval.rendering.table import Column, Span, Table
 from eval.results.papers.departures import deviations_page, load_departures, systems
 from eval.runs.files import write_atomic
 from memsys.assets.paths import ROOT

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from eval.commands.rendering.table import Cell, Column, Table, columns, records
 from eval.metrics.attacks import ATTACK, ATTACK_METRICS, MERGED, OBEYED, RETRIEVED, SHOWN, STORED
 from eval.metrics.evidence import TURN_RECALL
-from eval.rendering.table import Cell, Column, Table, columns, records
 from eval.results.compare.rows import ComparisonEstimate, estimate
 from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.commands.rendering.table import Cell, Table, columns
+from eval.commands.rendering.terminal import show
 from eval.commands.terminal import console
 from eval.config.compose import resolved_choice
 from eval.config.presets import current_name
-from eval.rendering.table import Cell, Table, columns
-from eval.rendering.terminal import show
 from eval.results.frame import Skipped, read_run
 from eval.running.composed import make_part
 from eval.runs.folders import find_run_folders

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eval.commands.commands import explains_errors, start
+from eval.commands.rendering.markdown import render_markdown, replace_tables
+from eval.commands.rendering.table import Cell, Column, Span, Table
 from eval.config.prices import Price, load_prices
 from eval.loaders.shapes import shape_of
-from eval.rendering.markdown import render_markdown, replace_tables
-from eval.rendering.table import Cell, Column, Span, Table
 from eval.runs.files import write_atomic
 from eval.sweep.cells import Composer
 from eval.sweep.costing import CostTotals, expected_calls, total

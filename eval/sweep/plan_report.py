@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from eval.commands.counting import short
+from eval.commands.rendering.table import Cell, Column, Table, columns, texts
+from eval.commands.rendering.terminal import show
 from eval.commands.terminal import console, say
-from eval.rendering.table import Cell, Column, Table, columns, texts
-from eval.rendering.terminal import show
 from eval.sweep.costing import CellCost, CostTotals, SweepPlan
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from eval.commands.rendering.table import Cell, Column, Span, Table, texts
+from eval.commands.rendering.terminal import show
 from eval.commands.terminal import complain, console, say
-from eval.rendering.table import Cell, Column, Span, Table, texts
-from eval.rendering.terminal import show
 from eval.sweep.status import CellStatus, counted
 
 _COLOURS = {"done": "green", "running": "cyan", "failed": "bold red", "stopped": "yellow"}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.rendering.latex import render_latex
-from eval.rendering.table import Span, Table, columns
+from eval.commands.rendering.latex import render_latex
+from eval.commands.rendering.table import Span, Table, columns
 from eval.results.frame import read_runs
 from eval.results.tables.paper_page import short_table
 from eval.results.tables.paper_tables import build_tables

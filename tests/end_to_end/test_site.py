@@ -9,15 +9,15 @@ import pytest
 
 from eval.export import export_run
 from eval.pack import main as pack
+from eval.report.site.__main__ import main as site
+from eval.report.site.pages import MOST
 from eval.runs.exports import ExportedRun
 from eval.runs.load import checksums
 from eval.runs.signing import sign_folder
-from eval.site.__main__ import main as site
-from eval.site.pages import MOST
 from tests.support.browser import Page, chromium
 from tests.support.fake_run import FakeRun
 from tests.support.sample_run import retrieval_run
-from tests.unit.eval.packs.test_packs import with_run
+from tests.unit.eval.audit.packs.test_packs import with_run
 
 TEN = tuple(f"conv-{number}" for number in range(10))
 VIEWS = ("results", "systems", "by-question", "submissions", "tables")

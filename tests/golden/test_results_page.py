@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from eval.rendering.markdown import replace_tables
+from eval.commands.rendering.markdown import replace_tables
 from eval.results.own.results_page import PAGE, page_tables
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from eval.audit.sensitivity.standings import Lens
 from eval.audit.sensitivity.text import LEGEND, heading, left_out, section_tables, summary, tally_table
 from eval.commands.escaping import markdown, markdown_code
-from eval.rendering.markdown import blocks, bullets, page, render_markdown
+from eval.commands.rendering.markdown import blocks, bullets, page, render_markdown
 
 
 def lens_page(lenses: Sequence[Lens]) -> str:

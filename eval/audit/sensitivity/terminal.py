@@ -12,8 +12,8 @@ from eval.audit.sensitivity.text import (
     summary,
     tally_table,
 )
+from eval.commands.rendering.terminal import show as show_table
 from eval.commands.terminal import console
-from eval.rendering.terminal import show as show_table
 
 
 def show(lenses: Sequence[Lens]) -> None:

@@ -5,7 +5,7 @@ from math import comb
 
 from eval.audit.sensitivity.ranking import Standing, StandingsRow
 from eval.audit.sensitivity.standings import Lens, Tally, reversals
-from eval.rendering.table import Cell, Column, Table, columns
+from eval.commands.rendering.table import Cell, Column, Table, columns
 from eval.scoring.inference import BY_QUESTION
 
 UNSURE = "~"

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from eval.commands.commands import explains_errors, start
-from eval.rendering.table import DASH, Cell, Table, columns
-from eval.rendering.terminal import show
+from eval.commands.rendering.table import DASH, Cell, Table, columns
+from eval.commands.rendering.terminal import show
 from eval.runs.files import write_json
 from eval.runs.load import load_references
 from eval.runs.records import ReferenceRecord

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from eval.commands.commands import explains_errors, start
+from eval.commands.rendering.table import Table, columns
+from eval.commands.rendering.terminal import show
 from eval.config.presets import make_preset
-from eval.rendering.table import Table, columns
-from eval.rendering.terminal import show
 from eval.results.analysis.clag_failure_rules import RESIDUAL, Case, FailureConfig, pattern
 from eval.runs.files import write_json
 from eval.runs.load import load_answers, load_references, load_retrievals, load_scores

@@ -12,8 +12,8 @@ import numpy as np
 
 from eval.commands.commands import explains_errors, start
 from eval.commands.places import RESULTS
-from eval.rendering.markdown import page, render_markdown
-from eval.rendering.table import Table, columns
+from eval.commands.rendering.markdown import page, render_markdown
+from eval.commands.rendering.table import Table, columns
 from eval.results.frame import read_runs
 from eval.results.stored_run import StoredRun
 from eval.results.tables.pairs import paired_differences

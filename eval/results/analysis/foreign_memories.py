@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from baselines.passages import passage_of_turn
 from eval.commands.commands import explains_errors, start
 from eval.commands.places import RESULTS
+from eval.commands.rendering.separated import render_csv
+from eval.commands.rendering.table import Table, columns
 from eval.commands.terminal import say
 from eval.config.compose import choice_settings
 from eval.inspect_data import read_config
 from eval.metrics.evidence import DEPTH, EVIDENCE_METRICS, Ranking, normalise, rank_holding, recall
 from eval.metrics.overlap import harmonic
-from eval.rendering.separated import render_csv
-from eval.rendering.table import Table, columns
 from eval.results.papers.printed import load_printed
 from eval.runs.files import write_atomic
 from memsys.embedding.contract import Embedder

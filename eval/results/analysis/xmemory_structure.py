@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from eval.commands.commands import explains_errors, start
+from eval.commands.rendering.table import Table, columns
+from eval.commands.rendering.terminal import show
 from eval.loaders.question_types import ADVERSARIAL
-from eval.rendering.table import Table, columns
-from eval.rendering.terminal import show
 from eval.results.analysis.theme_structure import gate, query_tokens, structure
 from eval.runs.files import write_json
 from eval.runs.load import check_joined, load_calls, load_conversations, load_references, load_retrievals

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from eval.commands.escaping import markdown, markdown_code
-from eval.rendering.latex import render_latex
-from eval.rendering.markdown import bullets, page, render_markdown
-from eval.rendering.separated import render_csv
-from eval.rendering.table import Cell, Table, columns
+from eval.commands.rendering.latex import render_latex
+from eval.commands.rendering.markdown import bullets, page, render_markdown
+from eval.commands.rendering.separated import render_csv
+from eval.commands.rendering.table import Cell, Table, columns
 from eval.results.compare.columns import ComparisonColumn
 from eval.results.compare.model import Report, cell, interval_text, shown_columns, spread_text
 from eval.results.compare.rows import ComparisonEstimate, SystemRow

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from eval.commands.rendering.table import Cell, Column, Table, table_of
+from eval.commands.rendering.terminal import show as show_table
 from eval.commands.terminal import console, say
-from eval.rendering.table import Cell, Column, Table, table_of
-from eval.rendering.terminal import show as show_table
 from eval.results.compare.columns import (
     AUDITED_COLUMNS,
     COST_COLUMNS,

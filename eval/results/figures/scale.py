@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from eval.commands.commands import explains_errors, start
 from eval.commands.places import RESULTS
-from eval.rendering.markdown import blocks as joined
-from eval.rendering.markdown import render_markdown, replace_tables
-from eval.rendering.separated import render_csv
-from eval.rendering.table import Cell, Span, Table, columns
+from eval.commands.rendering.markdown import blocks as joined
+from eval.commands.rendering.markdown import render_markdown, replace_tables
+from eval.commands.rendering.separated import render_csv
+from eval.commands.rendering.table import Cell, Span, Table, columns
 from eval.results.drawing.figures import GREY, MARKERS, PALETTE, STYLE, escape_texts, load_pyplot, write_figure
 from eval.results.drawing.labels import label_points
 from eval.runs.files import write_atomic

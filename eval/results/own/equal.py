@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from eval.commands.rendering.table import DASH, Cell, Column, Table, columns, records
 from eval.metrics.budgets import BUDGET_AREA, BUDGET_RECALL, CHANCE, LIFT, TOKEN_PRECISION
 from eval.metrics.evidence import SHOWN_RECALL, TURN_RECALL
 from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
 from eval.metrics.registry import METRICS
-from eval.rendering.table import DASH, Cell, Column, Table, columns, records
 from eval.results.compare.model import interval_text
 from eval.results.compare.rows import ComparisonEstimate, estimate, f1_metric
 from eval.results.own.report import QualityGroup, SystemQuality

@@ -6,8 +6,8 @@ from itertools import permutations
 from math import fsum
 from typing import Any
 
+from eval.commands.rendering.table import DASH, Cell, Column, Table, columns, records
 from eval.config.prices import load_embedding_prices, load_prices
-from eval.rendering.table import DASH, Cell, Column, Table, columns, records
 from eval.results.own.report import QualityGroup
 from eval.results.own.systems import SystemLine, system_lines
 from eval.results.stored_run import StoredRun

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.rendering.table import DASH, Table, columns, records
+from eval.commands.rendering.table import DASH, Table, columns, records
 from eval.results.compare.rows import labels
 from eval.results.own.method_values import dataset_key, fit, measured
 from eval.results.papers.expectations import ExpectedValue, MethodCount, method_counts

@@ -1,7 +1,7 @@
 """Evidence of a part of what was retrieved, for systems that tell it apart (:data:`memsys.vocabulary.RankingName`)."""
 
+from eval.commands.rendering.table import figure
 from eval.metrics.evidence import DEPTH
-from eval.rendering.table import figure
 from eval.results.own.stages import mean_score, names_turns, run_protocol
 from eval.results.stored_run import StoredRun
 from memsys.vocabulary import RANKINGS, RankingName

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval.rendering.table import DASH, Cell, Table, columns, figure, records
+from eval.commands.rendering.table import DASH, Cell, Table, columns, figure, records
 from eval.results.compare.rows import f1_metric, labels
 from eval.results.own.rankings import ranking_remarks
 from eval.results.own.sizes import StoredSizes, characters_per_token, remarks, stored_sizes

@@ -1,7 +1,7 @@
 """The tables of docs/results.md, from the exported runs: ``python -m eval.results.own.results_page``.
 
-Each table lies between markers (:func:`eval.rendering.markdown.replace_tables`); ``results_page.yaml`` says which runs
-it shows.
+Each table lies between markers (:func:`eval.commands.rendering.markdown.replace_tables`); ``results_page.yaml`` says
+which runs it shows.
 """
 
 import argparse
@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 
 from eval.commands.commands import explains_errors, start
+from eval.commands.rendering.markdown import render_markdown, replace_tables
+from eval.commands.rendering.table import Table, columns, figure
 from eval.config.presets import read_settings
-from eval.rendering.markdown import render_markdown, replace_tables
-from eval.rendering.table import Table, columns, figure
 from eval.results.frame import read_runs
 from eval.results.own.report import quality_groups
 from eval.results.own.systems import SystemLine, system_lines

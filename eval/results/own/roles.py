@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.rendering.table import DASH, Cell, Table, columns, figure
+from eval.commands.rendering.table import DASH, Cell, Table, columns, figure
 from eval.results.compare.rows import labels
 from eval.results.own.methods import calls_of_roles
 from eval.results.stored_run import StoredRun

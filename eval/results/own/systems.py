@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from eval.rendering.table import DASH, Cell, Column, Table, columns
+from eval.commands.rendering.table import DASH, Cell, Column, Table, columns
 from eval.results.compare.rows import answer_metric, answerable_alone
 from eval.results.own.report import QualityGroup, SystemQuality
 from eval.results.own.stages import mean_score, weighted_protocol

@@ -6,8 +6,8 @@ The figures of :mod:`eval.metrics.updates`, by lineage, for data sets that say w
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eval.commands.rendering.table import DASH, Cell, Table, columns, figure, records
 from eval.metrics.updates import IN_CONTEXT, UPDATE_METRICS
-from eval.rendering.table import DASH, Cell, Table, columns, figure, records
 from eval.results.own.report import QualityGroup, SystemQuality
 from eval.results.own.stages import MeanScore, mean_score, run_protocol
 from eval.results.stored_run import StoredRun, category_names

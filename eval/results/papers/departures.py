@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from eval.commands.rendering.markdown import page, render_markdown
+from eval.commands.rendering.table import Span, Table, columns
 from eval.config.preset_settings import default_settings
 from eval.config.presets import CONF, MEMORY, preset_names
-from eval.rendering.markdown import page, render_markdown
-from eval.rendering.table import Span, Table, columns
 from memsys.counting import repeated
 from memsys.departures import ALL, Departure, read_departures, system_of
 from memsys.errors import ConfigError

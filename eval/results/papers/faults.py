@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from eval.rendering.markdown import page, render_markdown
-from eval.rendering.table import Column, Table
+from eval.commands.rendering.markdown import page, render_markdown
+from eval.commands.rendering.table import Column, Table
 from eval.results.papers.arithmetic import Recomputed, repetitions
 from eval.results.papers.claims import recompute_claims
 from eval.results.papers.discover import checks_of

@@ -7,11 +7,11 @@ is extrapolated to the printed work.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from eval.commands.rendering.markdown import bullets, page, render_markdown
+from eval.commands.rendering.table import DASH, Cell, Column, Table, figure, texts
 from eval.config.answer_prompts import prompts_of
 from eval.config.preset_settings import default_settings
 from eval.config.presets import MEMORY
-from eval.rendering.markdown import bullets, page, render_markdown
-from eval.rendering.table import DASH, Cell, Column, Table, figure, texts
 from eval.results.stored_run import StoredRun, engines_are_here
 from eval.results.tables.costs import (
     Cost,

@@ -1,6 +1,6 @@
 """A paper's table as records: one row per cell with everything known about it, for other programs."""
 
-from eval.rendering.table import Table, records
+from eval.commands.rendering.table import Table, records
 from eval.results.tables.model import PaperTable, Row, TableBlock, TableCell, TableColumn
 
 COLUMNS = (

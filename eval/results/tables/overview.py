@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from eval.rendering.markdown import page, render_markdown, section
-from eval.rendering.table import Cell, Span, Table, columns, texts
+from eval.commands.rendering.markdown import page, render_markdown, section
+from eval.commands.rendering.table import Cell, Span, Table, columns, texts
 from eval.results.papers.printed import PrintedNumber, load_printed
 from eval.results.papers.superiority import check_claim, check_marks, load_superiority
 from eval.results.tables.measure import Measured

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from eval.commands.escaping import markdown, markdown_code
-from eval.rendering.latex import render_latex
-from eval.rendering.markdown import bullets, page, render_markdown
-from eval.rendering.separated import render_csv
-from eval.rendering.table import Table
+from eval.commands.rendering.latex import render_latex
+from eval.commands.rendering.markdown import bullets, page, render_markdown
+from eval.commands.rendering.separated import render_csv
+from eval.commands.rendering.table import Table
 from eval.results.stored_run import StoredRun
 
 WRITTEN = "Written by `python -m eval.tables`."

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from eval.rendering.latex import render_latex
-from eval.rendering.markdown import bullets, page, render_markdown, section
-from eval.rendering.separated import render_csv
-from eval.rendering.table import Cell, Column, Span, Style, Table
+from eval.commands.rendering.latex import render_latex
+from eval.commands.rendering.markdown import bullets, page, render_markdown, section
+from eval.commands.rendering.separated import render_csv
+from eval.commands.rendering.table import Cell, Column, Span, Style, Table
 from eval.results.tables.flat import cell_records
 from eval.results.tables.layout import TableLine, lay_out
 from eval.results.tables.model import PaperTable, TableCell

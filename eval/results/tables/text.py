@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from eval.commands.rendering.table import Table, columns
 from eval.metrics.registry import METRICS
-from eval.rendering.table import Table, columns
 from eval.results.tables.layout import TableLine
 from eval.results.tables.measure import Measured
 from eval.results.tables.model import PaperTable, TableCell

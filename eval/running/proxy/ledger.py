@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from math import fsum
 from pathlib import Path
 
+from eval.commands.rendering.table import Cell, Table, columns
 from eval.config.prices import EmbeddingPrice, Price, dates_of
-from eval.rendering.table import Cell, Table, columns
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import JsonLines
 from eval.runs.rows import ledger

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from eval.commands.places import RESULTS
+from eval.commands.rendering.separated import render_csv
+from eval.commands.rendering.table import Table, columns
 from eval.config.preset_settings import overrides
 from eval.config.presets import CONF
-from eval.rendering.separated import render_csv
-from eval.rendering.table import Table, columns
 from eval.runs.files import write_atomic
 from memsys.errors import DataError
 from memsys.vocabulary import Json

@@ -35,10 +35,10 @@ def test_a_new_module_with_a_main_is_a_command(tmp_path: Path) -> None:
         '"""Count things: ``python -m eval.count``."""\ndef main() -> int:\n    return 0\n'
     )
     (tmp_path / "helper.py").write_text('"""No command."""\n')
-    (tmp_path / "big").mkdir()
-    (tmp_path / "big" / "__main__.py").write_text('"""Do it."""\ndef main() -> int:\n    return 0\n')
+    (tmp_path / "large" / "big").mkdir(parents=True)
+    (tmp_path / "large" / "big" / "__main__.py").write_text('"""Do it."""\ndef main() -> int:\n    return 0\n')
     assert commands(tmp_path) == [
-        Command("big", "eval.big.__main__", "Do it"),
+        Command("big", "eval.large.big.__main__", "Do it"),
         Command("count", "eval.count", "Count things"),
     ]
 

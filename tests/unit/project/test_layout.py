@@ -31,6 +31,11 @@ def test_no_module_bears_a_standard_library_name() -> None:
     assert names & set(sys.stdlib_module_names) - {"__init__"} == set()
 
 
+def test_eval_has_few_folders() -> None:
+    folders = {path.relative_to(ROOT / "eval").parts[0] for path in (ROOT / "eval").rglob("*/*.py")}
+    assert len(folders) == 14
+
+
 def test_eval_is_never_imported_bare() -> None:
     for path in python_files():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -155,7 +160,7 @@ _OPENS_RUN_FILES = {
     "eval/running/proxy/ledger.py",  # the proxy's own ledger, which belongs to no run
     "eval/scoring/verdicts/store.py",  # verdicts, in files of the judges' own
     "eval/scoring/verdicts/orders.py",  # likewise
-    "eval/packs/files.py",  # rows in a pack
+    "eval/audit/packs/files.py",  # rows in a pack
 }
 #: Modules that define how rows are read, and the functions that open files of rows.
 _ROWS = ("eval.runs.rows", "eval.runs.files")

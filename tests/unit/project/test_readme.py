@@ -4,9 +4,9 @@ import re
 import shlex
 from pathlib import Path
 
+from eval.commands.rendering.markdown import replace_tables
 from eval.config.overrides import check_command_line
 from eval.config.presets import description
-from eval.rendering.markdown import replace_tables
 from eval.results.choices_page import DEVIATIONS, NAME, PAGE, first_sentence, main_presets, systems_table
 from eval.results.papers.departures import deviations_page, load_departures
 

@@ -20,8 +20,8 @@ from eval.audit.recorded.catalogue import CatalogueEntry, PrintedScore, find_ent
 from eval.audit.scores import AnsweredQuestion, ScoredRun, score_all, score_entry
 from eval.audit.stored import stored_tables
 from eval.audit.write import _records, short_leaderboard, write_all, write_page
+from eval.commands.rendering.separated import render_csv
 from eval.loaders.published_files import recorded_folder
-from eval.rendering.separated import render_csv
 from eval.runs.records import ScoreRow
 from eval.scoring.labels import under
 from memsys.errors import ConfigError, DataError, ScoringError

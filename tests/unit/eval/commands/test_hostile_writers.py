@@ -35,7 +35,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "eval.export": ("RUNS", "--out", "OUT"),
     "eval.settle": ("FIRST",),
     "eval.pack": ("FIRST", "--out", "OUT/run.zip"),
-    "eval.site": ("RUNS", "--out", "OUT/site"),
+    "eval.report.site": ("RUNS", "--out", "OUT/site"),
     "eval.gate": ("FIRST", "--against", "FIRST"),
     "eval.inspect_data": ("dataset=locomo", "path=DATA"),
 }

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from eval.commands.rendering.markdown import replace_tables
 from eval.parity.config import counterparts
 from eval.parity.page import PAGE, _states, released_table, runs_table
-from eval.rendering.markdown import replace_tables
 from memsys.errors import DataError
 
 

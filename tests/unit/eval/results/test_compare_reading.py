@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from eval.commands.rendering.table import Column, table_of
+from eval.commands.rendering.terminal import show as show_table
 from eval.commands.safe_console import SafeConsole
 from eval.commands.terminal import console
-from eval.rendering.table import Column, table_of
-from eval.rendering.terminal import show as show_table
 from eval.results.compare import terminal as compare_terminal
 from eval.results.compare.conclusion import conclusion
 from eval.results.compare.formats import comparison_files

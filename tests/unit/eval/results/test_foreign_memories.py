@@ -6,8 +6,8 @@ from math import comb
 
 import pytest
 
+from eval.commands.rendering.separated import render_csv
 from eval.inspect_data import read_config
-from eval.rendering.separated import render_csv
 from eval.results.analysis.foreign_memories import (
     COLUMNS,
     DISTINCT,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from eval.rendering.markdown import replace_tables
+from eval.commands.rendering.markdown import replace_tables
 from eval.results.figures.scale import (
     MILLION,
     PAGE,

@@ -14,11 +14,11 @@ from scipy import stats
 
 from eval import tables as tables_main
 from eval.commands.escaping import latex as escape
+from eval.commands.rendering.latex import render_latex
+from eval.commands.rendering.separated import render_csv
 from eval.config.answer_prompts import PROMPTS
 from eval.config.preset_settings import default_settings, overrides
 from eval.config.presets import CONF, MEMORY, read_settings
-from eval.rendering.latex import render_latex
-from eval.rendering.separated import render_csv
 from eval.results.explain.show import _measured
 from eval.results.frame import read_runs
 from eval.results.papers.printed import TEXT, load_printed, papers

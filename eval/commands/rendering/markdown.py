@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from eval.commands.escaping import markdown, markdown_cell, markdown_code, markdown_row
-from eval.rendering.table import Cell, Column, Span, Table, spans
+from eval.commands.rendering.table import Cell, Column, Span, Table, spans
 from memsys.errors import ConfigError
 
 _STYLES = {"": "{}", "bold": "**{}**", "underline": "<u>{}</u>", "superscript": "<sup>{}</sup>"}

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from eval.audit.packs import files
+from eval.audit.packs.checking import check_pack
+from eval.audit.packs.files import opened_pack, write_pack
 from eval.pack import main as pack
-from eval.packs import files
-from eval.packs.checking import check_pack
-from eval.packs.files import opened_pack, write_pack
 from eval.runs.exports import ExportedRun, read_export, write_exports
 from eval.runs.manifest import MANIFEST
 from eval.verify import main as verify
@@ -180,11 +180,11 @@ def test_texts_that_may_not_be_passed_on_are_found(packed: Path, tmp_path: Path)
 def test_the_run_folder_gives_texts_that_are_withheld(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eval.packs.making.terms", lambda record: (False, "for this test"))
+    monkeypatch.setattr("eval.audit.packs.making.terms", lambda record: (False, "for this test"))
     assert pack([str(run), "--out", str(tmp_path / "bare.zip")]) == 0
     alone, beside = said(tmp_path / "bare.zip", "claimed"), said(tmp_path / "bare.zip", "claimed", run)
     assert any("texts are withheld" in one for one in alone) and not any("texts are withheld" in one for one in beside)
-    for folder in (None, run):  # a new score that a withheld text decides is named in eval.packs.checking
+    for folder in (None, run):  # a new score that a withheld text decides is named in eval.audit.packs.checking
         assert said(tmp_path / "bare.zip", "does not fit", folder) == []
     other = retrieval_run(tmp_path, "bm25_turn")
     assert any("is not the one that was packed" in one for one in said(tmp_path / "bare.zip", "does not fit", other))

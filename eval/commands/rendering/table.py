@@ -42,7 +42,7 @@ class Column:
     Attributes:
         heading: its heading, with the unit.
         align: ``left`` for texts, which may wrap; figures never do.
-        digits: decimals of its figures; CSV files have more, see :mod:`eval.rendering.separated`.
+        digits: decimals of its figures; CSV files have more, see :mod:`eval.commands.rendering.separated`.
         key: it says what a row is about, and each part of a table that is too wide begins with it.
         together: it stays next to the column before it where a table is parted.
         style: rich style, which terminals alone show.

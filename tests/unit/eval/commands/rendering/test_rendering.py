@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval.commands.rendering.latex import render_latex
+from eval.commands.rendering.markdown import render_markdown, replace_tables
+from eval.commands.rendering.separated import render_csv
+from eval.commands.rendering.table import Column, Span, Table, columns, records
+from eval.commands.rendering.terminal import show
 from eval.commands.safe_console import SafeConsole
-from eval.rendering.latex import render_latex
-from eval.rendering.markdown import render_markdown, replace_tables
-from eval.rendering.separated import render_csv
-from eval.rendering.table import Column, Span, Table, columns, records
-from eval.rendering.terminal import show
 from memsys.errors import ConfigError
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 MARKED = Table(
     "Sizes | all",
     [Column("system", "left", key=True), Column("F1"), Column("tokens", digits=0), Column("run", "left")],
@@ -46,7 +46,7 @@ def test_each_format_has_one_function() -> None:
                 defined.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
     found = {name: files for name, files in defined.items() if name != "render_page"}  # the HTML report
     modules = {"csv": "separated", "latex": "latex", "markdown": "markdown", "terminal": "terminal"}
-    assert found == {f"render_{name}": [f"eval/rendering/{module}.py"] for name, module in modules.items()}
+    assert found == {f"render_{name}": [f"eval/commands/rendering/{module}.py"] for name, module in modules.items()}
 
 
 def test_nothing_else_writes_the_syntax_of_a_table() -> None:

@@ -5,10 +5,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from eval.audit.packs.checking import Finding, check_opened
+from eval.audit.packs.files import OpenPack, opened_pack
+from eval.audit.packs.questions import PackedQuestion
 from eval.commands.terminal import stage
-from eval.packs.checking import Finding, check_opened
-from eval.packs.files import OpenPack, opened_pack
-from eval.packs.questions import PackedQuestion
 from memsys.vocabulary import Json
 
 

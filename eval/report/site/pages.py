@@ -12,8 +12,8 @@ from eval.report.config import PageConfig
 from eval.report.data import Collected
 from eval.report.page import PageData, render_page
 from eval.report.scores import PAGE_DECIMALS
+from eval.report.site.submissions import Submission
 from eval.results.stored_run import StoredRun
-from eval.site.submissions import Submission
 from memsys.errors import RunDirectoryError
 from memsys.vocabulary import Json
 

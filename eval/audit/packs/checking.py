@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+from eval.audit.packs.files import OpenPack, opened_pack
+from eval.audit.packs.questions import PackedQuestion, digest_of, gold_digest, terms
 from eval.inspect_data import read_config
 from eval.loaders.contract import LoadedData
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
@@ -18,8 +20,6 @@ from eval.metrics.budgets import BUDGET_AREA, BUDGET_RECALL, TOKEN_PRECISION
 from eval.metrics.evidence import STORED_RECALL
 from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
 from eval.metrics.registry import METRICS, SUBSTRING
-from eval.packs.files import OpenPack, opened_pack
-from eval.packs.questions import PackedQuestion, digest_of, gold_digest, terms
 from eval.results.frame import Skipped, read_run
 from eval.results.stored_run import StoredRun
 from eval.runs.files import write_json, write_rows

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from eval.commands.rendering.table import Cell, Column, Table, spans, text_of
 from eval.commands.terminal import console
-from eval.rendering.table import Cell, Column, Table, spans, text_of
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

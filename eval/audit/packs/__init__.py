@@ -1,6 +1,6 @@
 """Packs: a run in one file that can be handed on, and checked by whoever gets it.
 
-A pack is a zip archive with these files and no others (:mod:`eval.packs.files`):
+A pack is a zip archive with these files and no others (:mod:`eval.audit.packs.files`):
 
 ``manifest.json``       version of the format, whether texts are included and under which licence, sha256 of each file
 ``runs.jsonl``          record, settings of the scoring and summary, reduced as ``memsys export`` reduces them

@@ -4,7 +4,7 @@ import csv
 import io
 
 from eval.commands.escaping import csv_row
-from eval.rendering.table import Cell, Column, Table, text_of
+from eval.commands.rendering.table import Cell, Column, Table, text_of
 
 #: Decimals of figures in the table's unit: enough to recompute a difference, too few to differ between machines.
 DECIMALS = 4

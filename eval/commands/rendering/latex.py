@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 
 from eval.commands.escaping import latex
-from eval.rendering.table import Cell, Column, Span, Table, spans, text_of
+from eval.commands.rendering.table import Cell, Column, Span, Table, spans, text_of
 
 #: Characters of a line, and of the gap between two columns; figures and small letters are about as wide as half an em.
 _LINE, _GAP = 100, 1.5

@@ -7,9 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from eval.audit.packs.files import FORMAT, QUESTIONS, PackManifest, write_pack
+from eval.audit.packs.questions import packed_question, terms
 from eval.export import export_run
-from eval.packs.files import FORMAT, QUESTIONS, PackManifest, write_pack
-from eval.packs.questions import packed_question, terms
 from eval.runs.exports import RUNS_FILE, SCORES_FILE, is_exported_run
 from eval.runs.load import (
     is_recorded,

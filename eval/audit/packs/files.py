@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from eval.audit.packs.questions import PackedQuestion
 from eval.loaders.archives import any_encrypted, check_paths, opened_archive, unpacked_bytes
-from eval.packs.questions import PackedQuestion
 from eval.runs.exports import RUNS_FILE, SCORES_FILE, exported_runs
 from eval.runs.files import write_atomic, write_json
 from eval.runs.manifest import MANIFEST

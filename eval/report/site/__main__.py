@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from eval.commands.commands import described, explains_errors, program, start
+from eval.commands.commands import described, explains_errors, start
 from eval.commands.places import RESULTS, check_folder
 from eval.commands.terminal import say, stage
 from eval.report.cache import FOLDER, Cache
 from eval.report.config import load_config
 from eval.report.data import collect, page_data
+from eval.report.site.pages import Site, without
+from eval.report.site.submissions import Submission, open_submissions, packs_in
 from eval.runs.exports import is_exported_run
 from eval.runs.files import write_atomic
 from eval.runs.folders import SUMMARIES
-from eval.site.pages import Site, without
-from eval.site.submissions import Submission, open_submissions, packs_in
 from memsys.errors import RunDirectoryError
 
 OUT, SUBMISSIONS = RESULTS / "site", RESULTS / "submissions"
@@ -29,7 +29,7 @@ OUT, SUBMISSIONS = RESULTS / "site", RESULTS / "submissions"
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line and write the pages; returns the exit status."""
-    parser = argparse.ArgumentParser(prog=program("site"), description=described(__doc__))
+    parser = argparse.ArgumentParser(prog="memsys site", description=described(__doc__))
     parser.add_argument(
         "places",
         type=Path,

@@ -11,7 +11,7 @@ from eval.config.run_help import groups
 from scripts import make_docs_pages
 from scripts.make_docs_pages import api_page, llms_text, navigation, settings_pages, title_and_about
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 SECTIONS = [
     "Start", "Your own memory", "Your own data", "Your model", "Results", "Papers", "Reference", "Decisions",
 ]  # fmt: skip

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.packs.checking import check_pack
+from eval.audit.packs.checking import check_pack
 
-FOLDER = Path(__file__).resolve().parents[4] / "results" / "submissions"
+FOLDER = Path(__file__).resolve().parents[5] / "results" / "submissions"
 SUBMISSIONS = sorted(path for path in FOLDER.iterdir() if path.name != "README.md")
 #: Bytes of a submission.
 MOST = 2 << 20
