@@ -2,7 +2,7 @@
 
 Both run over one conversation, on one deterministic backbone that replies to what a prompt shows and not to its
 words. Compared are calls, prompts, final memories, contexts and answers; each difference is explained by a documented
-deviation (``departures.yaml``) or makes the command fail. The authors' files are fetched by repository, commit and
+deviation (``deviations.yaml``) or makes the command fail. The authors' files are fetched by repository, commit and
 sha256 (``MEMSYS_SOURCES``: a folder that holds them) and run in an environment of their own
 (``scripts/make_package_env.py``).
 """

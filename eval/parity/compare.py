@@ -10,7 +10,7 @@ from typing import Any
 from eval.parity.endpoint import RecordedCall
 from eval.parity.facts import Facts, KnownTexts
 from eval.parity.ours import SideResult
-from memsys.departures import Difference, Extent
+from memsys.deviations import Difference, Extent
 from memsys.llm.thoughts import read_answer
 from memsys.vocabulary import Json
 

@@ -6,39 +6,39 @@ from fnmatch import fnmatchcase
 
 from eval.parity.compare import FoundDifference
 from eval.parity.rules import passes
-from memsys.departures import Departure, Match
+from memsys.deviations import Deviation, Match
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A difference and the departure that explains it; ``None`` where none does."""
+    """A difference and the deviation that explains it; ``None`` where none does."""
 
     difference: FoundDifference
-    departure: Departure | None
+    deviation: Deviation | None
 
 
 def explain(
-    differences: Sequence[FoundDifference], departures: Sequence[Departure], preset: str, prompts: str
+    differences: Sequence[FoundDifference], deviations: Sequence[Deviation], preset: str, prompts: str
 ) -> list[Explained]:
-    """Find the first departure that explains each difference.
+    """Find the first deviation that explains each difference.
 
     Args:
         differences: of a parity run.
-        departures: of the system.
+        deviations: of the system.
         preset: of ``conf/memory`` that was run.
         prompts: ``ours`` or ``authors``.
 
     Raises:
         ConfigError: a match names a rule that is not there.
     """
-    known = [departure for departure in departures if departure.applies_to(preset) and departure.match]
+    known = [deviation for deviation in deviations if deviation.applies_to(preset) and deviation.match]
     return [Explained(each, _first(each, known, prompts)) for each in differences]
 
 
-def _first(difference: FoundDifference, departures: Sequence[Departure], prompts: str) -> Departure | None:
-    for departure in departures:
-        if any(fits(match, difference, prompts) for match in departure.match):
-            return departure
+def _first(difference: FoundDifference, deviations: Sequence[Deviation], prompts: str) -> Deviation | None:
+    for deviation in deviations:
+        if any(fits(match, difference, prompts) for match in deviation.match):
+            return deviation
     return None
 
 

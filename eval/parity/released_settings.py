@@ -100,7 +100,7 @@ def given_values(values: Mapping[str, Json], memory: Mapping[str, Any], shared: 
         values: of the release.
         memory: settings of our run.
         shared: names of settings that both sides get the value of ours for: what the command line moves, and what the
-            preset departs in as documented.
+            preset deviates in as documented.
     """
     return {name: value_of(memory, name) if name in shared else value for name, value in values.items()}
 

@@ -45,8 +45,8 @@ class ParityReport:
 
     @property
     def unexplained(self) -> int:
-        """Differences that no documented departure explains."""
-        return sum(one.departure is None for one in self.explained)
+        """Differences that no documented deviation explains."""
+        return sum(one.deviation is None for one in self.explained)
 
     @property
     def title(self) -> str:
@@ -60,14 +60,14 @@ class ParityReport:
         if not found:
             return "Nothing differs."
         if not self.unexplained:
-            return f"{found} differences, each explained by a documented departure."
-        return f"{found} differences, {self.unexplained} of them explained by no documented departure."
+            return f"{found} differences, each explained by a documented deviation."
+        return f"{found} differences, {self.unexplained} of them explained by no documented deviation."
 
     def groups(self) -> dict[tuple[str, str, str], list[FoundDifference]]:
         """Group differences by explanation, kind with extent, and role or part; unexplained ones first."""
         found: dict[tuple[str, str, str], list[FoundDifference]] = defaultdict(list)
         for one in self.explained:
-            name = one.departure.id if one.departure else UNEXPLAINED
+            name = one.deviation.id if one.deviation else UNEXPLAINED
             each = one.difference
             found[name, f"{each.kind} ({each.extent})", each.role or _part(each.place)].append(each)
         return dict(sorted(found.items(), key=lambda entry: (entry[0][0] != UNEXPLAINED, entry[0])))
@@ -130,7 +130,7 @@ def difference_rows(report: ParityReport) -> list[tuple[Any, ...]]:
 
 
 def _why(report: ParityReport, name: str) -> str:
-    found = next((one.departure for one in report.explained if one.departure and one.departure.id == name), None)
+    found = next((one.deviation for one in report.explained if one.deviation and one.deviation.id == name), None)
     return "" if found is None else f"{found.what} ({found.where}) {found.why}"
 
 
@@ -170,7 +170,7 @@ def write_report(report: ParityReport, folder: Path) -> None:
             "calls": {role: asdict(count) for role, count in report.comparison.roles.items()},
             "parts": {part: asdict(count) for part, count in report.comparison.parts.items()},
             "differences": [
-                {**asdict(one.difference), "departure": one.departure.id if one.departure else None}
+                {**asdict(one.difference), "deviation": one.deviation.id if one.deviation else None}
                 for one in report.explained
             ],
         },

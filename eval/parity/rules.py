@@ -1,4 +1,4 @@
-"""Tests of a difference's two values, by the names that ``match`` in ``departures.yaml`` uses."""
+"""Tests of a difference's two values, by the names that ``match`` in ``deviations.yaml`` uses."""
 
 import json
 import re
@@ -294,5 +294,5 @@ def passes(rule: str | None, place: str, ours: Any, theirs: Any) -> bool:
     if rule is None:
         return True
     if rule not in RULES:
-        raise ConfigError(f"departures.yaml: match: rule={rule} is unknown; choose one of {', '.join(RULES)}")
+        raise ConfigError(f"deviations.yaml: match: rule={rule} is unknown; choose one of {', '.join(RULES)}")
     return RULES[rule](place, ours, theirs)

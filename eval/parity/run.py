@@ -29,7 +29,7 @@ from eval.running.composed import plan_of
 from eval.running.models import embedder_for
 from eval.running.servers import findings_folder
 from memsys.assets.paths import ROOT
-from memsys.departures import Departure, read_departures, system_of
+from memsys.deviations import Deviation, read_deviations, system_of
 from memsys.errors import AssetError, ConfigError
 from memsys.llm.findings import Findings, FindingsStore
 from memsys.prompt_packs.sources import MissingSourceError, SourceFile, read_source, sources_folder
@@ -188,8 +188,8 @@ class ParityRun:
 
     def _their_settings(self, files: Mapping[str, str], released: Mapping[str, Json]) -> dict[str, Json]:
         code = self.counterpart
-        departing = {match.place for one in self._departures() for match in one.match if match.kind == "setting"}
-        values = given_values(released, self.plan.settings["memory"], {*self.moved, *departing})
+        deviating = {match.place for one in self._deviations() for match in one.match if match.kind == "setting"}
+        values = given_values(released, self.plan.settings["memory"], {*self.moved, *deviating})
         return {
             "name": self.against,
             "files": dict(files),
@@ -198,10 +198,10 @@ class ParityRun:
             **{one.driver: values[name] for name, one in code.released.items() if one.driver},
         }
 
-    def _departures(self) -> list[Departure]:
+    def _deviations(self) -> list[Deviation]:
         """Return the documented deviations of the preset."""
         memory = self.plan.settings["memory"]
-        found = read_departures(system_of(str(memory["_target_"]))[1])
+        found = read_deviations(system_of(str(memory["_target_"]))[1])
         return [one for one in found if one.applies_to(str(memory["name"]))]
 
     def _report(self, comparer: Comparer) -> ParityReport:
@@ -219,7 +219,7 @@ class ParityRun:
             conversation=self.sample.conversation.conversation_id,
             settings=settings,
             comparison=comparer.result,
-            explained=explain(comparer.result.differences, self._departures(), preset, prompts),
+            explained=explain(comparer.result.differences, self._deviations(), preset, prompts),
         )
 
     def _written(self, report: ParityReport) -> ParityReport:

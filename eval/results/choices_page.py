@@ -12,7 +12,7 @@ from eval.commands.commands import explains_errors, start
 from eval.commands.rendering.markdown import render_markdown, replace_tables
 from eval.commands.rendering.table import Column, Span, Table
 from eval.config.presets import MEMORY, descriptions
-from eval.results.papers.departures import deviations_page, load_departures, systems
+from eval.results.papers.deviations import deviations_page, load_deviations, systems
 from eval.runs.files import write_atomic
 from memsys.assets.paths import ROOT
 
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the table of memory systems into docs/choices.md, and docs/deviations.md."""
     argparse.ArgumentParser(prog="python -m eval.results.choices_page", description=main.__doc__).parse_args(arguments)
     write_atomic(PAGE, replace_tables(PAGE, {NAME: systems_table()}).encode())
-    write_atomic(DEVIATIONS, deviations_page(load_departures()).encode())
+    write_atomic(DEVIATIONS, deviations_page(load_deviations()).encode())
     return 0
 
 

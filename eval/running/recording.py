@@ -7,7 +7,7 @@ from pathlib import Path
 from eval.commands.plugins import plugin_versions
 from eval.config.prompt_choice import prompt_rows
 from eval.loaders.contract import LoadedData
-from eval.results.papers.departures import run_departures
+from eval.results.papers.deviations import run_deviations
 from eval.running.loading import embeds
 from eval.running.plan import Plan, without
 from eval.runs.memory_code import memory_code
@@ -43,7 +43,7 @@ def make_record(plan: Plan, data: LoadedData, identity: Mapping[str, Json], path
         packages={**packages(), **plugin_versions()},
         hardware=hardware(),
         started=now(),
-        departures=run_departures(plan.settings["memory"]),
+        departures=run_deviations(plan.settings["memory"]),
         prompt_sources=prompt_rows(plan.settings),
         memory_code=memory_code(plan.memory),
         embeds=embeds(plan.memory),

@@ -16,7 +16,7 @@ _SHARED = (ROOT / "memsys", ROOT / "baselines")
 #: Modules, prompts, texts that are in YAML files, and the versions of a package's environment.
 _SUFFIXES = (".py", ".txt", ".yaml", ".lock")
 #: Files that say something about a system and do nothing in it.
-_ABOUT = ("departures.yaml", "entries.yaml", "expectations.yaml")
+_ABOUT = ("deviations.yaml", "entries.yaml", "expectations.yaml")
 
 
 def memory_code(config: object) -> str | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.config.presets import read_settings
-from memsys.departures import system_of
+from memsys.deviations import system_of
 from memsys.errors import ConfigError
 
 FILE = "entries.yaml"

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from memsys.departures import module_of
+from memsys.deviations import module_of
 from memsys.errors import ConfigError, DataError
 from memsys.prompt_packs.converting import Mapped, braced, convert, unused
 from memsys.prompt_packs.cutting import Cut, Piece, cut

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.results.papers.departures import systems
+from eval.results.papers.deviations import systems
 from eval.results.papers.expectations import FILE, method_counts
 from eval.scoring.entry_places import entry_places
 from eval.scoring.memory_statistics import numbers_by_path
 from eval.scoring.storage import read_entries
-from memsys.departures import system_of
+from memsys.deviations import system_of
 from memsys.protocol import MemorySystem
 from tests.contract.test_memory_contract import QUESTIONS, ingested
 from tests.support.composing import IN_PROCESS, composed
@@ -47,7 +47,7 @@ def without_arrays(node: Any) -> Any:
 
 
 def test_every_system_behind_a_paper_says_where_its_entries_are() -> None:
-    behind_papers = {system for system, (departures, _) in systems().items() if departures.is_file()}
+    behind_papers = {system for system, (deviations, _) in systems().items() if deviations.is_file()}
     assert behind_papers & set(ONE_EACH) <= set(SAY_ENTRIES)
 
 

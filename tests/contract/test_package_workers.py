@@ -57,7 +57,7 @@ def test_a_package_s_preset_spells_out_every_setting_and_how_to_install_it(prese
 @pytest.mark.parametrize(
     "place",
     ["baselines/packages/NAME/requirements.lock", "baselines/packages/NAME/worker.py", "conf/memory/package_NAME.yaml",
-     "conf/names.yaml", "docs/choices.md", "eval.results.choices_page", "baselines/packages/departures.yaml"],
+     "conf/names.yaml", "docs/choices.md", "eval.results.choices_page", "baselines/packages/deviations.yaml"],
 )  # fmt: skip
 def test_the_guide_names_every_place_that_a_package_takes(place: str) -> None:
     guide = (CONF.parent / "docs" / "packages.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from eval.results.papers.departures import systems
+from eval.results.papers.deviations import systems
 from eval.running.runner import Runner, RunResources
 from eval.running.schedule import Schedule
 from eval.runs.files import read_json_lines

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 from grimp import ImportGraph, build_graph
 
-from memsys.departures import module_of
+from memsys.deviations import module_of
 from tests.support.composing import PRESETS, composed
 
 MODULES = sorted({module_of(str(composed(preset)["_target_"])) for preset in PRESETS})

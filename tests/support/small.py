@@ -10,7 +10,7 @@ import numpy as np
 
 from baselines.lightmem.attention import TokenAttention
 from eval.config.presets import read_settings
-from memsys.departures import system_of
+from memsys.deviations import system_of
 from memsys.protocol import MemoryConfig
 from tests.support.composing import composed, memory_config
 

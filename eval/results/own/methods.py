@@ -11,7 +11,7 @@ from eval.results.own.method_values import dataset_key, fit, measured
 from eval.results.papers.expectations import ExpectedValue, MethodCount, method_counts
 from eval.results.stored_run import StoredRun
 from eval.results.tables.page import Section, TablePage
-from memsys.departures import module_of
+from memsys.deviations import module_of
 
 NAME = "method_counts"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eval.loaders.registry import DATASETS
-from memsys.departures import system_of
+from memsys.deviations import system_of
 from memsys.errors import ConfigError
 from memsys.rows import RowError, record_from
 from memsys.yaml_files import read_yaml

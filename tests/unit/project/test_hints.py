@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 #: These write or read pages of the checkout itself.
 OF_THE_CHECKOUT = {
     "eval/audit/page.py",
-    "eval/results/papers/departures.py",
+    "eval/results/papers/deviations.py",
     "eval/results/figures/scale.py",
     "eval/results/choices_page.py",
     "eval/sweep/hosted_page.py",

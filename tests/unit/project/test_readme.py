@@ -8,12 +8,12 @@ from eval.commands.rendering.markdown import replace_tables
 from eval.config.overrides import check_command_line
 from eval.config.presets import description
 from eval.results.choices_page import DEVIATIONS, NAME, PAGE, first_sentence, main_presets, systems_table
-from eval.results.papers.departures import deviations_page, load_departures
+from eval.results.papers.deviations import deviations_page, load_deviations
 
 
 def test_the_list_of_deviations_is_up_to_date() -> None:
     said = DEVIATIONS.read_text(encoding="utf-8")
-    assert deviations_page(load_departures()) == said, "run python -m eval.results.choices_page"
+    assert deviations_page(load_deviations()) == said, "run python -m eval.results.choices_page"
 
 
 def test_the_table_is_up_to_date() -> None:

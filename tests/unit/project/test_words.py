@@ -27,7 +27,7 @@ BOUNDS = {
     r"\bstands?\b": 48,
     r"(?<![Tt]here )\bis no (?!longer|such|more)[a-z]+": 1,
     r"\b[Bb]eside\b": 0,
-    r"\b[Dd]epartures?\b": 124,  # key of run.json, and names that follow from it
+    r"\b[Dd]epartures?\b": 4,  # key of run.json
     r"\btells? (nothing|apart)\b": 2,
     r"\bbears?\b": 3,
     r"\bforeign\b": 6,

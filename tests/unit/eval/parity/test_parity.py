@@ -24,7 +24,7 @@ from eval.parity.report import ParityReport, report_page
 from eval.parity.rules import passes
 from eval.parity.ties import tied_neighbours, tied_questions
 from memsys.assets.paths import ROOT
-from memsys.departures import Departure, Match, read_departures
+from memsys.deviations import Deviation, Match, read_deviations
 from memsys.embedding.hashing import HashingEmbedder
 from memsys.errors import ConfigError, WorkerError
 from memsys.vocabulary import Question
@@ -49,8 +49,8 @@ def calls(*prompts: str, schema: Mapping[str, Any] = ANALYSE, temperature: float
     return [RecordedCall(request(prompt, schema, temperature), "") for prompt in prompts]
 
 
-def departure(*match: Match, presets: tuple[str, ...] = ("all",)) -> Departure:
-    return Departure(
+def deviation(*match: Match, presets: tuple[str, ...] = ("all",)) -> Deviation:
+    return Deviation(
         "known", presets, "release", "a.py:1", "What.", "Why.", None, tuple({m.kind for m in match}), match
     )
 
@@ -249,8 +249,8 @@ def test_a_difference_is_explained_where_all_of_a_match_fits() -> None:
     links = FoundDifference("store", "notes.3.links", "content", [1], [1, -1, 3, 9])
 
     def explained(found: FoundDifference, match: Match, prompts: str = "ours", preset: str = "p") -> bool:
-        known = departure(match, presets=("p",))
-        return explain([found], [known], preset, prompts)[0].departure is known
+        known = deviation(match, presets=("p",))
+        return explain([found], [known], preset, prompts)[0].deviation is known
 
     assert explained(wording, Match("prompt"))
     assert explained(wording, Match("prompt", roles=("router",), rule="same_words_but_labels", prompts="ours"))
@@ -281,21 +281,21 @@ def test_a_difference_is_explained_where_all_of_a_match_fits() -> None:
 )
 def test_a_match_that_is_wrong_is_one_error(tmp_path: Path, match: Mapping[str, object], message: str) -> None:
     entry = {"id": "one", "presets": "all", "from": "release", "where": "w", "what": "w", "why": "w", "option": None}
-    path = tmp_path / "departures.yaml"
+    path = tmp_path / "deviations.yaml"
     path.write_text(json.dumps([{**entry, "parity": ["store"], "match": [match]}]))
-    with pytest.raises(ConfigError, match=r"departures\.yaml") as raised:
-        read_departures(path)
+    with pytest.raises(ConfigError, match=r"deviations\.yaml") as raised:
+        read_deviations(path)
     assert message in str(raised.value)
 
 
 def test_the_report_names_what_is_unexplained_first() -> None:
     comparer = Comparer(KNOWN)
     comparer.compare_calls(calls("Read Ann says : Hello", "x zq000001"), calls("See Ann says : Hello", "x zq000002"))
-    known = departure(Match("prompt"))
+    known = deviation(Match("prompt"))
     found = explain(comparer.result.differences, [known], "p", "ours")
     report = ParityReport("clag_code", "authors_clag", "c", {"prompts": "ours"}, comparer.result, found)
     text = report_page(report)
-    assert report.verdict == "2 differences, 1 of them explained by no documented departure."
+    assert report.verdict == "2 differences, 1 of them explained by no documented deviation."
     assert text.index("### unexplained: prompt (content) analyse") < text.index("### known: prompt (wording) analyse")
     assert "| all | 2 | 2 | 0 | 1 | 0 | 0 | 1 |" in text
     assert "-See Ann says : Hello\n+Read Ann says : Hello" in text

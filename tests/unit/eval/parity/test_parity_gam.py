@@ -20,7 +20,7 @@ from eval.parity.replies import DeterministicBackbone, read_request
 from eval.parity.rules import passes
 from eval.parity.stores import gam_store
 from memsys.assets.paths import ROOT
-from memsys.departures import read_departures
+from memsys.deviations import read_deviations
 from tests.support.released import QUESTION, StandIn
 
 CODE = find_counterpart("authors_gam")
@@ -187,10 +187,10 @@ def test_prompts_without_pages_show_the_same_question_turns_and_findings() -> No
 
 
 def test_prompts_that_show_other_things_are_not_explained_by_wording() -> None:
-    departures = read_departures(ROOT / "baselines" / "gam" / "departures.yaml")
+    deviations = read_deviations(ROOT / "baselines" / "gam" / "deviations.yaml")
     for role in ("abstract", "plan", "integrate", "check", "requests"):
         found = FoundDifference("prompt", f"{role} 1", "wording", "a", "b", role)
-        assert explain([found], departures, "gam_code", "ours")[0].departure is None
+        assert explain([found], deviations, "gam_code", "ours")[0].deviation is None
 
 
 def test_the_state_of_gam_in_the_form_that_is_compared() -> None:

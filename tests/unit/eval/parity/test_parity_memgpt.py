@@ -20,7 +20,7 @@ from eval.parity.replies import DeterministicBackbone, Request, read_request
 from eval.parity.rules import passes
 from eval.parity.stores import memgpt_store
 from memsys.assets.paths import ROOT
-from memsys.departures import read_departures
+from memsys.deviations import read_deviations
 from memsys.errors import ConfigError
 from memsys.vocabulary import Json
 from tests.support.released import QUESTION, StandIn
@@ -375,11 +375,11 @@ def test_tokens_are_counted_by_name() -> None:
         replace(CODE, tokens="letters")
 
 
-# Departures and the store
+# Deviations and the store
 
 
 def test_a_call_of_one_side_alone_is_not_explained_but_for_the_reader() -> None:
-    departures = read_departures(ROOT / "baselines" / "memgpt" / "departures.yaml")
+    deviations = read_deviations(ROOT / "baselines" / "memgpt" / "deviations.yaml")
     calls = [
         FoundDifference("calls", "step 1", "content", "a", None, "step"),
         FoundDifference("calls", "step 1", "content", None, "a", "step"),
@@ -392,7 +392,7 @@ def test_a_call_of_one_side_alone_is_not_explained_but_for_the_reader() -> None:
         FoundDifference("calls", "step.temperature", "content", 0.0, 0.7, "step"),
         FoundDifference("calls", "step.max_tokens", "content", 768, 100, "step"),
     ]
-    explained = [one.departure is not None for one in explain(calls, departures, "memgpt_code", "ours")]
+    explained = [one.deviation is not None for one in explain(calls, deviations, "memgpt_code", "ours")]
     assert explained == [False, False, True, False, False, True, False, True, False, False]
 
 

@@ -16,7 +16,7 @@ from eval.parity.replies import DeterministicBackbone, read_request
 from eval.parity.rules import passes
 from eval.parity.stores import memoryos_store
 from memsys.assets.paths import ROOT
-from memsys.departures import read_departures
+from memsys.deviations import read_deviations
 from tests.support.released import StandIn
 
 CODE = find_counterpart("authors_memoryos")
@@ -253,11 +253,11 @@ def test_a_context_that_lacks_memories_has_not_another_layout() -> None:
 
 
 def test_what_differs_from_the_release_is_explained_by_name_and_nothing_else_is() -> None:
-    departures = read_departures(ROOT / "baselines" / "memoryos" / "departures.yaml")
+    deviations = read_deviations(ROOT / "baselines" / "memoryos" / "deviations.yaml")
     page = "[system] s\nwords:\nUser: hi\nyou Assiant: yes"
 
     def explained(*found: FoundDifference, prompts: str = "authors") -> list[str | None]:
-        by = [one.departure for one in explain(found, departures, "memoryos_code", prompts)]
+        by = [one.deviation for one in explain(found, deviations, "memoryos_code", prompts)]
         return [None if one is None else one.id for one in by]
 
     assert explained(

@@ -11,7 +11,7 @@ from eval.parity.config import counterparts, find_counterpart
 from eval.parity.explain import explain
 from eval.parity.facts import KnownTexts
 from eval.parity.released_settings import ReleasedSetting, given_values, value_of
-from memsys.departures import Departure, Match, system_of
+from memsys.deviations import Deviation, Match, system_of
 from memsys.errors import ConfigError, DataError
 
 CODE = '''
@@ -75,16 +75,16 @@ def test_both_sides_share_what_a_comparison_moves_and_nothing_else() -> None:
         value_of(memory, "gate.none")
 
 
-def test_another_value_is_a_difference_until_a_departure_says_so() -> None:
+def test_another_value_is_a_difference_until_a_deviation_says_so() -> None:
     comparer = Comparer(KnownTexts([]))
     comparer.compare_settings({"k": 3, "j": 1}, {"k": 5, "j": 1})
     found = comparer.result.differences
     assert [(one.kind, one.place, one.ours, one.theirs) for one in found] == [("setting", "k", 3, 5)]
-    said = Departure(
+    said = Deviation(
         "d", ("all",), "release", "a", "b", "c", None, ("setting",), (Match("setting", "content", place="k"),)
     )
-    assert explain(found, [said], "p", "ours")[0].departure is said
-    assert explain(found, [], "p", "ours")[0].departure is None
+    assert explain(found, [said], "p", "ours")[0].deviation is said
+    assert explain(found, [], "p", "ours")[0].deviation is None
 
 
 @pytest.mark.parametrize("name", counterparts())

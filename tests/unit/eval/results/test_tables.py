@@ -457,7 +457,7 @@ def test_a_reader_that_is_listed_but_not_the_papers_is_shown_not_compared(tmp_pa
 
 
 @pytest.mark.parametrize(("captions", "caveats"), [("none", ()), ("all", ("data set settings turn_captions=all",))])
-def test_settings_of_the_paper_are_no_departure(tmp_path: Path, captions: str, caveats: tuple[str, ...]) -> None:
+def test_settings_of_the_paper_are_no_deviation(tmp_path: Path, captions: str, caveats: tuple[str, ...]) -> None:
     """SAGE's turns have no captions, whatever the preset says; its embedder depends on the backbone."""
     parts = {"dataset": {"turn_captions": captions}, "embedder": {"name": "text-embedding-3-small"}}
     full(

@@ -114,7 +114,7 @@ def test_a_full_disk_at_the_lock_is_one_message(tmp_path: Path, monkeypatch: pyt
     RunDirectory(tmp_path).close()
 
 
-def test_departures_are_no_part_of_what_names_a_run(tmp_path: Path) -> None:
+def test_deviations_are_no_part_of_what_names_a_run(tmp_path: Path) -> None:
     """A sentence that was reworded since must not keep a run from being taken up again."""
     directory = RunDirectory(tmp_path / "run")
     first = directory.begin(replace(record(k=1), departures=[{"id": "x", "what": "We do this; they do that."}]))

@@ -1,6 +1,6 @@
-"""Departures of the memory systems in ``conf/memory``: checked against presets and settings, recorded, listed.
+"""Deviations of the memory systems in ``conf/memory``: checked against presets and settings, recorded, listed.
 
-:mod:`memsys.departures` says what a departure is and where a system keeps its list.
+:mod:`memsys.deviations` says what a deviation is and where a system keeps its list.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,25 +14,25 @@ from eval.commands.rendering.table import Span, Table, columns
 from eval.config.preset_settings import default_settings
 from eval.config.presets import CONF, MEMORY, preset_names
 from memsys.counting import repeated
-from memsys.departures import ALL, Departure, read_departures, system_of
+from memsys.deviations import ALL, Deviation, read_deviations, system_of
 from memsys.errors import ConfigError
 from memsys.vocabulary import Json
 
 
 @dataclass(frozen=True, slots=True)
-class SystemDepartures:
-    """A memory system, its presets in ``conf/memory`` by name, and its departures, most consequential first."""
+class SystemDeviations:
+    """A memory system, its presets in ``conf/memory`` by name, and its deviations, most consequential first."""
 
     system: str
     presets: tuple[str, ...]
-    departures: tuple[Departure, ...]
+    deviations: tuple[Deviation, ...]
 
 
 def systems(folder: Path = MEMORY) -> dict[str, tuple[Path, tuple[str, ...]]]:
     """Find the memory systems that presets configure.
 
     Returns:
-        System -> place of its departures and names of its presets, both sorted by name.
+        System -> place of its deviations and names of its presets, both sorted by name.
 
     Raises:
         ConfigError: a preset names no class of a package that is there.
@@ -44,49 +44,49 @@ def systems(folder: Path = MEMORY) -> dict[str, tuple[Path, tuple[str, ...]]]:
     return {name: (place, tuple(presets)) for name, (place, presets) in sorted(found.items())}
 
 
-def load_departures(folder: Path = MEMORY) -> list[SystemDepartures]:
-    """Read and check the departures of every system that has a file of them.
+def load_deviations(folder: Path = MEMORY) -> list[SystemDeviations]:
+    """Read and check the deviations of every system that has a file of them.
 
     Raises:
         ConfigError: a file is broken, names a preset or setting that is not there, or repeats another system's id.
     """
     found = [
-        SystemDepartures(name, presets, checked(read_departures(place), presets, place, folder))
+        SystemDeviations(name, presets, checked(read_deviations(place), presets, place, folder))
         for name, (place, presets) in systems(folder).items()
         if place.is_file()
     ]
-    shared = sorted(repeated(departure.id for system in found for departure in system.departures))
+    shared = sorted(repeated(deviation.id for system in found for deviation in system.deviations))
     if shared:
-        raise ConfigError(f"two systems have a departure called {', '.join(shared)}; begin each id with its system")
+        raise ConfigError(f"two systems have a deviation called {', '.join(shared)}; begin each id with its system")
     return found
 
 
 def checked(
-    departures: Sequence[Departure], presets: Sequence[str], place: Path, folder: Path = MEMORY
-) -> tuple[Departure, ...]:
-    """Return a system's departures when the presets and settings they name are there.
+    deviations: Sequence[Deviation], presets: Sequence[str], place: Path, folder: Path = MEMORY
+) -> tuple[Deviation, ...]:
+    """Return a system's deviations when the presets and settings they name are there.
 
     Raises:
-        ConfigError: names the file, the departure and what is not there.
+        ConfigError: names the file, the deviation and what is not there.
     """
-    for departure in departures:
-        unknown = [name for name in departure.presets if name not in (*presets, ALL)]
+    for deviation in deviations:
+        unknown = [name for name in deviation.presets if name not in (*presets, ALL)]
         if unknown:
             raise ConfigError(
-                f"{place}: {departure.id}: preset {', '.join(unknown)} is unknown; the system's presets are "
+                f"{place}: {deviation.id}: preset {', '.join(unknown)} is unknown; the system's presets are "
                 f"{', '.join(presets)}"
             )
-        named = presets if ALL in departure.presets else departure.presets
-        if departure.option is not None and not _is_setting(departure.option, named, folder):
+        named = presets if ALL in deviation.presets else deviation.presets
+        if deviation.option is not None and not _is_setting(deviation.option, named, folder):
             raise ConfigError(
-                f"{place}: {departure.id}: option {departure.option} is not a setting of these presets; name one as "
+                f"{place}: {deviation.id}: option {deviation.option} is not a setting of these presets; name one as "
                 "memory.KEY or GROUP.KEY of conf/, or null where none restores the behaviour"
             )
-    return tuple(departures)
+    return tuple(deviations)
 
 
 def _is_setting(option: str, presets: Sequence[str], folder: Path) -> bool:
-    """Return whether a preset of the option's group has the setting; of ``memory``, one that the departure names."""
+    """Return whether a preset of the option's group has the setting; of ``memory``, one that the deviation names."""
     group, _, key = option.partition("=")[0].partition(".")
     where = folder if group == "memory" else CONF / group
     names = presets if group == "memory" else preset_names(where)
@@ -99,18 +99,18 @@ def _settings(preset: str, folder: Path) -> Mapping[str, Any]:
     return default_settings(preset, folder) or {}
 
 
-def run_departures(memory: Mapping[str, Any]) -> list[dict[str, Json]] | None:
-    """Return what a run's record says of the departures of its memory.
+def run_deviations(memory: Mapping[str, Any]) -> list[dict[str, Json]] | None:
+    """Return what a run's record says of the deviations of its memory.
 
     Args:
         memory: the resolved memory config; of a gate, ``host`` holds the host's.
 
     Returns:
-        Id and sentence of each departure of the run's preset, the host's behind the gate's; ``None`` where a system
+        Id and sentence of each deviation of the run's preset, the host's behind the gate's; ``None`` where a system
         states none, as one that is not part of this project.
 
     Raises:
-        ConfigError: a file of departures is broken.
+        ConfigError: a file of deviations is broken.
     """
     parts = [memory, memory["host"]] if isinstance(memory.get("host"), Mapping) else [memory]
     found: list[dict[str, Json]] = []
@@ -119,16 +119,16 @@ def run_departures(memory: Mapping[str, Any]) -> list[dict[str, Json]] | None:
         if not place.is_file():
             return None
         found += [
-            {"id": departure.id, "what": departure.what}
-            for departure in _read(place)
-            if any(departure.applies_to(name) for name in _preset_names(part))
+            {"id": deviation.id, "what": deviation.what}
+            for deviation in _read(place)
+            if any(deviation.applies_to(name) for name in _preset_names(part))
         ]
     return found
 
 
 @cache
-def _read(place: Path) -> tuple[Departure, ...]:
-    return read_departures(place)
+def _read(place: Path) -> tuple[Deviation, ...]:
+    return read_deviations(place)
 
 
 def _preset_names(memory: Mapping[str, Any]) -> tuple[str, ...]:
@@ -137,37 +137,37 @@ def _preset_names(memory: Mapping[str, Any]) -> tuple[str, ...]:
     return (name, name.removesuffix(f"_{host['name']}")) if isinstance(host, Mapping) else (name,)
 
 
-def deviations_page(systems: Sequence[SystemDepartures]) -> str:
+def deviations_page(systems: Sequence[SystemDeviations]) -> str:
     """Return all deviations as Markdown: how many each system has, then each with its place and reason."""
-    count = sum(len(system.departures) for system in systems)
+    count = sum(len(system.deviations) for system in systems)
     return page(
         "# Deviations from papers and released code",
         f"{count} deviations of {len(systems)} memory systems, the most consequential first. They are from each "
-        "system's `departures.yaml`; a run's `run.json` names those that apply to it.",
+        "system's `deviations.yaml`; a run's `run.json` names those that apply to it.",
         render_markdown(_counts(systems), level=0),
         *(part for system in systems for part in _system(system)),
     )
 
 
-def _counts(systems: Sequence[SystemDepartures]) -> Table:
+def _counts(systems: Sequence[SystemDeviations]) -> Table:
     rows = [
         (
             Span(system.system, link=f"#{system.system}"),
-            len(system.departures),
-            sum(departure.option is not None for departure in system.departures),
+            len(system.deviations),
+            sum(deviation.option is not None for deviation in system.deviations),
         )
         for system in systems
     ]
     return Table("", columns(("system", "deviations", "restored by a setting")), rows)
 
 
-def _system(system: SystemDepartures) -> Iterator[str]:
+def _system(system: SystemDeviations) -> Iterator[str]:
     yield from (f"## {system.system}", f"Presets: {', '.join(system.presets)}")
-    yield "\n".join(line for departure in system.departures for line in _lines(departure))
+    yield "\n".join(line for deviation in system.deviations for line in _lines(deviation))
 
 
-def _lines(departure: Departure) -> list[str]:
-    option = f"`{departure.option}` restores theirs" if departure.option else "no setting restores theirs"
-    shows = f"; a parity run shows it in: {', '.join(departure.parity)}" if departure.parity else ""
-    where = f"{departure.origin}, {departure.where}; presets: {', '.join(departure.presets)}; {option}{shows}."
-    return [f"- **{departure.id}**: {departure.what} {departure.why}", f"  ({where})"]
+def _lines(deviation: Deviation) -> list[str]:
+    option = f"`{deviation.option}` restores theirs" if deviation.option else "no setting restores theirs"
+    shows = f"; a parity run shows it in: {', '.join(deviation.parity)}" if deviation.parity else ""
+    where = f"{deviation.origin}, {deviation.where}; presets: {', '.join(deviation.presets)}; {option}{shows}."
+    return [f"- **{deviation.id}**: {deviation.what} {deviation.why}", f"  ({where})"]

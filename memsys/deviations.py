@@ -1,8 +1,8 @@
-"""Deviations of a memory system from its paper or its authors' code: one ``departures.yaml`` next to each system.
+"""Deviations of a memory system from its paper or its authors' code: one ``deviations.yaml`` next to each system.
 
 A system is found by the ``_target_`` of its presets: ``baselines.amem.config.AmemConfig`` keeps its list in
-``baselines/amem/departures.yaml``, ``baselines.full_context.FullContextConfig``, which is one module and no package, in
-``baselines/full_context.departures.yaml``. The run's record, the list in ``results/tables`` and parity checks read it.
+``baselines/amem/deviations.yaml``, ``baselines.full_context.FullContextConfig``, which is one module and no package, in
+``baselines/full_context.deviations.yaml``. The run's record, the list in ``results/tables`` and parity checks read it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args
 from memsys.errors import ConfigError
 from memsys.yaml_files import read_yaml
 
-FILE = "departures.yaml"
-#: Stands in ``presets`` for every preset of the system.
+FILE = "deviations.yaml"
+#: In ``presets``: every preset of the system.
 ALL = "all"
 
 Origin = Literal["paper", "release"]
@@ -54,13 +54,13 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class Deviation:
     """One way in which a system differs from what it reproduces.
 
     Attributes:
         id: unique among all systems, snake_case.
         presets: presets of ``conf/memory`` that it applies to; ``("all",)`` for every preset of the system.
-        origin: what is departed from (``from`` in the file).
+        origin: what is deviated from (``from`` in the file).
         where: place in the paper, or path and line in the release.
         what: one sentence: what we do, and what they do.
         why: one sentence.
@@ -118,17 +118,17 @@ def system_of(target: str, file: str = FILE) -> tuple[str, Path]:
     return module.rpartition(".")[2], place
 
 
-def read_departures(path: Path) -> tuple[Departure, ...]:
-    """Read the departures of a system, most consequential first.
+def read_deviations(path: Path) -> tuple[Deviation, ...]:
+    """Read the deviations of a system, most consequential first.
 
     Raises:
         ConfigError: the file is missing or no list, or an entry has an unknown or missing key, a wrong value, or an id
             that occurred before.
     """
-    entries = read_yaml(path, "every memory system states its departures there")
+    entries = read_yaml(path, "every memory system states its deviations there")
     if not isinstance(entries, list):
-        raise ConfigError(f"{path} must hold a list of departures, not {type(entries).__name__}")
-    found = tuple(_departure(entry, f"{path}: entry {number}") for number, entry in enumerate(entries, start=1))
+        raise ConfigError(f"{path} must hold a list of deviations, not {type(entries).__name__}")
+    found = tuple(_deviation(entry, f"{path}: entry {number}") for number, entry in enumerate(entries, start=1))
     _check_unique([entry.id for entry in found], path)
     return found
 
@@ -136,10 +136,10 @@ def read_departures(path: Path) -> tuple[Departure, ...]:
 def _check_unique(names: Sequence[str], path: Path) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ConfigError(f"{path}: id {', '.join(repeated)} occurs more than once; give each departure its own")
+        raise ConfigError(f"{path}: id {', '.join(repeated)} occurs more than once; give each deviation its own")
 
 
-def _departure(entry: Any, place: str) -> Departure:
+def _deviation(entry: Any, place: str) -> Deviation:
     if not isinstance(entry, Mapping):
         raise ConfigError(f"{place} must hold {', '.join(KEYS)}, not {type(entry).__name__}")
     place = f"{place} ({entry.get('id', 'no id')})"
@@ -153,9 +153,9 @@ def _departure(entry: Any, place: str) -> Departure:
     values["presets"] = _names(values["presets"], place)
     values["parity"] = _list(values["parity"], "parity", place)
     values["match"] = tuple(_match(one, f"{place}: match") for one in _list(entry.get(MATCH, []), MATCH, place))
-    departure = Departure(**values)
-    _check(departure, place)
-    return departure
+    deviation = Deviation(**values)
+    _check(deviation, place)
+    return deviation
 
 
 def _match(value: Any, place: str) -> Match:
@@ -185,19 +185,19 @@ def _list(value: Any, key: str, place: str) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def _check(departure: Departure, place: str) -> None:
-    texts = ("id", "origin", "where", "what", "why") + (("option",) if departure.option is not None else ())
-    for field in fields(Departure):
-        value = getattr(departure, field.name)
+def _check(deviation: Deviation, place: str) -> None:
+    texts = ("id", "origin", "where", "what", "why") + (("option",) if deviation.option is not None else ())
+    for field in fields(Deviation):
+        value = getattr(deviation, field.name)
         if field.name in texts and not (isinstance(value, str) and value.strip()):
             raise ConfigError(f"{place}: {field.name} must be a text, not {value!r}")
-    if not (departure.id.isidentifier() and departure.id.islower()):
-        raise ConfigError(f"{place}: id={departure.id} must be words in lower case, joined by underscores")
-    if departure.origin not in get_args(Origin):
-        raise ConfigError(f"{place}: from={departure.origin!r}; choose one of {', '.join(get_args(Origin))}")
-    for kind in departure.parity:
+    if not (deviation.id.isidentifier() and deviation.id.islower()):
+        raise ConfigError(f"{place}: id={deviation.id} must be words in lower case, joined by underscores")
+    if deviation.origin not in get_args(Origin):
+        raise ConfigError(f"{place}: from={deviation.origin!r}; choose one of {', '.join(get_args(Origin))}")
+    for kind in deviation.parity:
         if kind not in get_args(Difference):
             raise ConfigError(f"{place}: parity={kind!r}; choose from {', '.join(get_args(Difference))}")
-    for match in departure.match:
-        if match.kind not in departure.parity:
+    for match in deviation.match:
+        if match.kind not in deviation.parity:
             raise ConfigError(f"{place}: match is of kind {match.kind}, which parity does not name; add it there")

@@ -1,4 +1,4 @@
-"""Departures of memory systems: one clear error for what is wrong in a file, and who reads them."""
+"""Deviations of memory systems: one clear error for what is wrong in a file, and who reads them."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from eval.export import export_run
-from eval.results.papers.departures import checked, deviations_page, load_departures, run_departures, systems
+from eval.results.papers.deviations import checked, deviations_page, load_deviations, run_deviations, systems
 from eval.runs.exports import read_export
-from memsys.departures import Departure, read_departures, system_of
+from memsys.deviations import Deviation, read_deviations, system_of
 from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun
 
@@ -25,7 +25,7 @@ ENTRY = {
 
 
 def written(folder: Path, *changes: dict[str, object]) -> Path:
-    path = folder / "departures.yaml"
+    path = folder / "deviations.yaml"
     path.write_text(json.dumps([{**ENTRY, **change} for change in changes]))
     return path
 
@@ -40,10 +40,10 @@ def presets(folder: Path) -> Path:
 
 
 def test_an_entry_is_read_as_it_stands(tmp_path: Path) -> None:
-    assert read_departures(written(tmp_path, {}, {"id": "other", "presets": "all", "option": None})) == (
-        Departure("one_change", ("small",), "paper", "Algorithm 1, line 3", "We do this; they do that.",
+    assert read_deviations(written(tmp_path, {}, {"id": "other", "presets": "all", "option": None})) == (
+        Deviation("one_change", ("small",), "paper", "Algorithm 1, line 3", "We do this; they do that.",
                   "It is better.", "memory.k", ("store",)),
-        Departure("other", ("all",), "paper", "Algorithm 1, line 3", "We do this; they do that.",
+        Deviation("other", ("all",), "paper", "Algorithm 1, line 3", "We do this; they do that.",
                   "It is better.", None, ("store",)),
     )  # fmt: skip
 
@@ -64,31 +64,31 @@ def test_an_entry_is_read_as_it_stands(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_in_an_entry_is_one_message(change: dict[str, object], message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        read_departures(written(tmp_path, change))
+        read_deviations(written(tmp_path, change))
     assert message in str(caught.value)
-    assert "departures.yaml: entry 1" in str(caught.value)
+    assert "deviations.yaml: entry 1" in str(caught.value)
 
 
 def test_an_entry_that_lacks_keys_is_told_which(tmp_path: Path) -> None:
-    path = tmp_path / "departures.yaml"
+    path = tmp_path / "deviations.yaml"
     path.write_text("- {id: x, what: y}\n")
     with pytest.raises(
         ConfigError, match=r"entry 1 \(x\) lacks presets, from, where, why, option, parity; the keys are"
     ):
-        read_departures(path)
+        read_deviations(path)
     path.write_text("id: x\n")
-    with pytest.raises(ConfigError, match="must hold a list of departures, not dict"):
-        read_departures(path)
+    with pytest.raises(ConfigError, match="must hold a list of deviations, not dict"):
+        read_deviations(path)
     path.write_text("- [")
     with pytest.raises(ConfigError, match="is not YAML"):
-        read_departures(path)
-    with pytest.raises(ConfigError, match="does not exist; every memory system states its departures there"):
-        read_departures(tmp_path / "none.yaml")
+        read_deviations(path)
+    with pytest.raises(ConfigError, match="does not exist; every memory system states its deviations there"):
+        read_deviations(tmp_path / "none.yaml")
 
 
 def test_an_id_occurs_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="id one_change occurs more than once"):
-        read_departures(written(tmp_path, {}, {}))
+        read_deviations(written(tmp_path, {}, {}))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_an_id_occurs_once(tmp_path: Path) -> None:
 def test_presets_and_options_must_be_there(change: dict[str, object], message: str, tmp_path: Path) -> None:
     folder, place = presets(tmp_path), written(tmp_path, change)
     with pytest.raises(ConfigError) as caught:
-        checked(read_departures(place), ["big", "small"], place, folder)
+        checked(read_deviations(place), ["big", "small"], place, folder)
     assert message in str(caught.value)
 
 
@@ -119,7 +119,7 @@ def test_options_of_every_kind_are_found(tmp_path: Path) -> None:
         None,
     )
     place = written(tmp_path, *({"id": f"d{number}", "option": option} for number, option in enumerate(options)))
-    assert len(checked(read_departures(place), ["big", "small"], place, folder)) == 6
+    assert len(checked(read_deviations(place), ["big", "small"], place, folder)) == 6
     assert systems(folder).keys() == {"rag"}
 
 
@@ -127,25 +127,25 @@ def test_a_system_is_found_by_its_target() -> None:
     name, place = system_of("baselines.amem.config.AmemConfig")
     assert (name, place.parent.name, place.is_file()) == ("amem", "amem", True)
     name, place = system_of("baselines.full_context.FullContextConfig")
-    assert (name, place.name, place.is_file()) == ("full_context", "full_context.departures.yaml", True)
-    assert system_of("json.JSONDecoder")[1].name == "departures.yaml"
+    assert (name, place.name, place.is_file()) == ("full_context", "full_context.deviations.yaml", True)
+    assert system_of("json.JSONDecoder")[1].name == "deviations.yaml"
     for target in ("nowhere.at.all.Config", "None"):
         with pytest.raises(ConfigError, match="there is no module"):
             system_of(target)
 
 
-def test_a_run_names_the_departures_of_its_preset() -> None:
+def test_a_run_names_the_deviations_of_its_preset() -> None:
     def ids(name: str) -> set[str]:
         return {
-            one["id"] for one in run_departures({"_target_": "baselines.amem.config.AmemConfig", "name": name}) or []
+            one["id"] for one in run_deviations({"_target_": "baselines.amem.config.AmemConfig", "name": name}) or []
         }
 
     assert "amem_integer_fallback_of_links" in ids("amem_robust") - ids("amem")
     assert "amem_link_cap_per_hit" in ids("amem") - ids("amem_v2")
     assert "amem_own_prompt_wording" in ids("amem") & ids("amem_v1") & ids("amem_robust")
     assert ids("my_own_name") == ids("amem_v1") & ids("amem_robust") & ids("amem")
-    assert run_departures({"_target_": "baselines.references.NoMemoryConfig", "name": "no_memory"}) == []
-    assert run_departures({"_target_": "tests.support.fakes.Anything", "name": "x"}) is None
+    assert run_deviations({"_target_": "baselines.references.NoMemoryConfig", "name": "no_memory"}) == []
+    assert run_deviations({"_target_": "tests.support.fakes.Anything", "name": "x"}) is None
 
 
 def test_presets_of_a_release_do_not_name_what_they_follow_it_in() -> None:
@@ -155,32 +155,32 @@ def test_presets_of_a_release_do_not_name_what_they_follow_it_in() -> None:
               "robust_fields_shown"}  # fmt: skip
     for name in ("amem", "amem_v1", "amem_v2", "amem_robust"):
         memory = {"_target_": "baselines.amem.config.AmemConfig", "name": name}
-        found = {one["id"] for one in run_departures(memory) or []} & {f"amem_{each}" for each in mended}
+        found = {one["id"] for one in run_deviations(memory) or []} & {f"amem_{each}" for each in mended}
         assert len(found) == (6 if name == "amem" else 0), (name, found)
 
 
-def test_a_gate_names_its_hosts_departures_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_gate_names_its_hosts_deviations_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     host = {"_target_": "baselines.amem.config.AmemConfig", "name": "amem"}
     gate = {"_target_": "memsys.gate.config.GatedConfig", "name": "gated_amem", "host": host}
     own = written(tmp_path, {"id": "gate_only", "presets": ["gated"]})
     real = system_of
     monkeypatch.setattr(
-        "eval.results.papers.departures.system_of", lambda target: ("gate", own) if "gate" in target else real(target)
+        "eval.results.papers.deviations.system_of", lambda target: ("gate", own) if "gate" in target else real(target)
     )
-    found = [one["id"] for one in run_departures(gate) or []]
+    found = [one["id"] for one in run_deviations(gate) or []]
     assert found[0] == "gate_only"
-    assert found[1:] == [one["id"] for one in run_departures(host) or []]
+    assert found[1:] == [one["id"] for one in run_deviations(host) or []]
 
 
-def test_the_list_has_every_departure() -> None:
-    loaded = load_departures()
+def test_the_list_has_every_deviation() -> None:
+    loaded = load_deviations()
     text = deviations_page(loaded)
-    assert all(f"- **{departure.id}**: {departure.what}" in text for one in loaded for departure in one.departures)
-    assert f"{sum(len(one.departures) for one in loaded)} deviations of {len(loaded)} memory systems" in text
+    assert all(f"- **{deviation.id}**: {deviation.what}" in text for one in loaded for deviation in one.deviations)
+    assert f"{sum(len(one.deviations) for one in loaded)} deviations of {len(loaded)} memory systems" in text
 
 
 @pytest.mark.usefixtures("unsigned")
-def test_departures_reach_the_export(tmp_path: Path) -> None:
+def test_deviations_reach_the_export(tmp_path: Path) -> None:
     path = FakeRun().write(tmp_path / "runs")
     record = json.loads((path / "run.json").read_text())
     record["departures"] = [{"id": "x", "what": "We do this; they do that."}]
