@@ -152,7 +152,7 @@ def _counts(table: PaperTable) -> tuple[int, ...]:
         len(compared),
         sum(cell.verdict == "reproduced" for cell in compared),
         sum(cell.measured is not None and not cell.comparable for cell in printed),
-        sum(cell.measured is None for cell in printed),
+        sum(cell.measured is None and not cell.setting for cell in printed),
         sum(cell.measured is not None and cell.printed is None for cell in cells),
     )
 

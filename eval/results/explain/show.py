@@ -21,14 +21,17 @@ NOTHING = "none"
 
 def heading(place: CellPlace) -> str:
     """Return the heading of a cell."""
-    paper = place.table.paper
-    return f"{paper.label} Table {place.table.number}, {place.block.label}, {place.row.label}, {place.column.heading}"
+    table = f"{place.table.paper.label} Table {place.table.number}"
+    return ", ".join(filter(None, (table, place.block.label, place.row.label, place.column.heading)))
 
 
 def cell_lines(place: CellPlace, protocol: str) -> Iterator[str]:
-    """Yield the printed number, measured number, verdict, metric."""
+    """Yield the printed number, measured number, verdict, metric; of a setting, what our preset has."""
     printed, measured = place.cell.printed, place.cell.measured
     yield f"printed    {printed.text if printed else NOTHING}{_note(printed.note) if printed else ''}"
+    if place.cell.setting:
+        yield f"setting    {place.cell.setting}"
+        return
     yield f"measured   {_measured(measured) if measured else f'{NOTHING}: {place.cell.missing}'}"
     if place.cell.equivalence is not None:
         yield f"verdict    {_verdict(place.cell.equivalence)}"

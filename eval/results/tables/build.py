@@ -6,6 +6,8 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from eval.config.answer_prompts import AUTHORS
+from eval.config.preset_settings import default_settings
+from eval.config.presets import CONF
 from eval.results.papers.printed import JUDGE, PrintedNumber, place_of
 from eval.results.stored_run import NO_BACKBONE
 from eval.results.tables.candidates import Candidates, RowKey, Selected, candidates_of, choose, recorded_judge
@@ -21,7 +23,7 @@ from memsys.errors import ConfigError
 
 T = TypeVar("T")
 
-_NOT_MEASURED = "settings or counts of the paper's own run: no other run could give it"
+_NOT_MEASURED = "a count of the paper's own run: no other run could give it"
 _NOT_BUILT = "this system is not built here"
 #: Tells runs of a printed system from those with the authors' prompts, which are in its printed row.
 _OURS = "our prompts"
@@ -190,6 +192,10 @@ class TableBuilder:
     def _cell(
         self, key: RowKey, column: TableColumn, dataset: str, printed: PrintedNumber | None, spec: TableSpec
     ) -> TableCell:
+        if printed is not None and printed.row in spec.settings:
+            return TableCell(
+                dataset, printed, None, measurable=False, setting=_held(printed, spec.settings[printed.row])
+            )
         if not spec.measured:
             return self._counted(dataset, printed)
         if parts := self._paper.means.get(key.backbone):
@@ -295,6 +301,21 @@ class TableBuilder:
             if isinstance(selected, str)
             else Contestant(row.label, selected.rows, selected.run)
         )
+
+
+def _held(printed: PrintedNumber, place: str) -> str:
+    """Return whether a preset has a printed setting, and where: ``as printed: memory=clag n_init``.
+
+    Raises:
+        ConfigError: there is no such preset, or it has no number there.
+    """
+    preset, _, key = place.partition(" ")
+    group, _, name = preset.partition("=")
+    value = (default_settings(name, CONF / group) or {}).get(key)
+    if not isinstance(value, int | float):
+        raise ConfigError(f"table {printed.table}, settings, {printed.row}: {preset} has no number in {key!r}")
+    same = float(value) == printed.value
+    return f"{'as printed' if same else f'differs, {value}'}: {place}"
 
 
 def _unique(items: Iterable[T]) -> tuple[T, ...]:

@@ -7,7 +7,7 @@ COLUMNS = (
     "paper", "table", "block", "backbone", "dataset", "row", "system", "variant", "column", "metric", "category",
     "protocol", "printed", "marks", "measured", "low", "high", "interval_by", "interval_units", "difference", "margin",
     "bound_low", "bound_high", "p_equivalence", "seeds_needed", "repeats_exactly", "recorded", "detectable", "verdict",
-    "questions", "conversations", "conversations_of", "seeds", "not_compared", "missing", "note", "runs",
+    "questions", "conversations", "conversations_of", "seeds", "not_compared", "missing", "setting", "note", "runs",
 )  # fmt: skip
 
 
@@ -46,6 +46,7 @@ def _printed(cell: TableCell) -> dict[str, object]:
         "printed": cell.printed.text,
         "marks": cell.printed.marks,
         "note": cell.printed.note,
+        "setting": cell.setting,
         "verdict": cell.verdict,
     }
 

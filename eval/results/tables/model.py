@@ -12,7 +12,9 @@ from eval.results.tables.pairs import Pair
 from eval.results.tables.spec import PaperSpec, TableSpec
 from eval.scoring.equivalence import Equivalence
 
-Verdict = Literal["reproduced", "not reproduced", "cannot say", "not comparable", "not run", "cannot be filled"]
+Verdict = Literal[
+    "reproduced", "not reproduced", "cannot say", "not comparable", "not run", "cannot be filled", "setting"
+]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
@@ -45,6 +47,7 @@ class TableCell:
         equivalence: the test of the measured against the printed number; ``None`` where they may not be compared.
         fillable: false where ``missing`` tells why no run that can be made here fills it.
         later: what later versions of the paper print here, by version.
+        setting: of a printed setting, whether a preset has the same value, and where; no run is in such a cell.
     """
 
     dataset: str
@@ -55,6 +58,7 @@ class TableCell:
     equivalence: Equivalence | None = None
     fillable: bool = True
     later: Mapping[str, str] = field(default_factory=dict)
+    setting: str = ""
 
     @property
     def comparable(self) -> bool:
@@ -73,6 +77,8 @@ class TableCell:
         """Whether the printed number reproduces on these questions; ``None`` where nothing was printed."""
         if self.printed is None:
             return None
+        if self.setting:
+            return "setting"
         if self.measured is None:
             return "not run" if self.fillable and self.measurable else "cannot be filled"
         return "not comparable" if self.equivalence is None else self.equivalence.answer

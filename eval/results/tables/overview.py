@@ -8,7 +8,7 @@ from eval.commands.rendering.table import Cell, Span, Table, columns, texts
 from eval.results.papers.printed import PrintedNumber, load_printed
 from eval.results.papers.superiority import check_claim, check_marks, load_superiority
 from eval.results.tables.measure import Measured
-from eval.results.tables.model import VERDICTS, PaperTable
+from eval.results.tables.model import VERDICTS, PaperTable, Verdict
 from eval.results.tables.page import WRITTEN
 from eval.results.tables.paper_page import file_stem
 
@@ -118,7 +118,7 @@ def paper_overview(tables: Sequence[PaperTable]) -> str:
     ]  # fmt: skip
     return page(
         f"# {label} reproduced: what holds",
-        f"{total['printed']} printed numbers: {', '.join(f'{total[one]} {one}' for one in VERDICTS if total[one])}.",
+        f"{total['printed']} printed numbers: {', '.join(_counted(total, one) for one in VERDICTS if total[one])}.",
         render_markdown(Table("", columns(("table", *_HEADINGS)), rows), level=0),
         render_markdown(Table("Claims", texts(_CLAIM_HEADS), _claim_rows(paper, tables))),
         render_markdown(Table("Numbers that do not reproduce", texts(_DEVIATING_HEADS), deviating))
@@ -127,6 +127,10 @@ def paper_overview(tables: Sequence[PaperTable]) -> str:
         section("What is in no table", tables[0].paper.elsewhere),
         f"Run the rest: `memsys reproduce {paper}`. {WRITTEN}",
     )
+
+
+def _counted(counts: Mapping[str, int], verdict: Verdict) -> str:
+    return f"{counts[verdict]} {verdict}{'s' if verdict == 'setting' and counts[verdict] > 1 else ''}"
 
 
 def _claim_rows(paper: str, tables: Sequence[PaperTable]) -> list[tuple[str, ...]]:

@@ -12,6 +12,7 @@ from eval.results.tables.layout import TableLine, lay_out
 from eval.results.tables.model import PaperTable, TableCell
 from eval.results.tables.text import (
     LEGEND,
+    SETTINGS_LEGEND,
     coverage,
     dataset_labels,
     definitions,
@@ -69,7 +70,7 @@ def paper_page(table: PaperTable, others: str = "") -> str:
         f"Systems, backbones and settings that the paper's table does not have: [{others}]({others})."
         if others
         else "",
-        bullets(LEGEND),
+        bullets(SETTINGS_LEGEND if table.spec.settings else LEGEND),
         section("Columns", definitions(own)),
         section("Remarks", table.spec.remarks),
         "" if others else _pairs(table),

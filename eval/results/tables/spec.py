@@ -67,6 +67,7 @@ class TableSpec:
         transpose: the paper's rows are metrics and its columns systems.
         paired: test the paper's own system against the others that were measured.
         remarks: what to know of the whole table.
+        settings: rows that print a setting, each with the preset and the key that have it: ``memory=clag n_init``.
     """
 
     title: str
@@ -77,6 +78,7 @@ class TableSpec:
     transpose: bool = False
     paired: bool = False
     remarks: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.block not in get_args(BlockBy):

@@ -31,6 +31,8 @@ LEGEND = (
     "reproduced: within the margin; not reproduced: beyond it; cannot say: neither, with the seeds that would decide "
     "(80 % power); not comparable: measured on other terms; not run; cannot be filled: no run could give it",
 )
+#: In place of it where the paper prints settings alone.
+SETTINGS_LEGEND = ("as printed: a preset has the printed value, under the key that is named; differs: it has another",)
 PAIR_HEADINGS = ("system", "against", "metric", "n", "diff", "95 %", "p (Holm)", "verdict",
                  "win/tie/loss", "detect", "differ in")  # fmt: skip
 PAIR_LEGEND = (
@@ -126,7 +128,12 @@ def difference_text(cell: TableCell) -> str:
 
 
 def verdict_text(cell: TableCell) -> str:
-    """Return the verdict with its reading and the needed number of seeds; empty where nothing was printed."""
+    """Return the verdict with its reading and the needed number of seeds; empty where nothing was printed.
+
+    Of a setting: whether a preset has it, and where.
+    """
+    if cell.setting:
+        return cell.setting
     found = cell.equivalence
     if found is not None and cell.measured is not None and cell.measured.reading:
         return f"{cell.verdict} ({cell.measured.reading})"

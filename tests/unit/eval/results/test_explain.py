@@ -123,6 +123,12 @@ def test_a_cell_that_nothing_measured_says_why(tmp_path: Path, capsys: pytest.Ca
     assert "measured   none: no run" in shown
 
 
+def test_a_printed_setting_says_which_preset_has_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    status, shown = explained(capsys, "clag:8", "n_init", "Value", "--runs", tmp_path)
+    assert status == 0
+    assert "printed    3\nsetting    as printed: memory=clag n_init" in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -1,15 +1,18 @@
 """Sweeps, tables and presets name the same systems: nothing that is run is lost on the way to a table."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from eval.config.preset_settings import default_settings
 from eval.config.presets import CONF, MEMORY, find_preset, preset_names, read_settings
 from eval.results.papers.printed import load_printed
+from eval.results.tables.build import TableBuilder
+from eval.results.tables.model import PaperTable
 from eval.results.tables.paper_tables import build_tables
 from eval.results.tables.spec import load_spec, spec_names
+from eval.scoring.protocols import load_protocol
 from memsys.errors import ConfigError
 
 TINY = """
@@ -103,39 +106,36 @@ def test_every_printed_cell_without_a_run_says_what_it_waits_for(paper: str) -> 
     cells = [cell for table in tables for _, _, _, cell in table.cells if cell.printed is not None]
     known = load_spec(paper).tables
     assert len(cells) == sum(number.table in known for number in load_printed(paper))
-    assert {cell.verdict for cell in cells} <= {"not run", "cannot be filled"}
-    assert all(cell.missing for cell in cells)
+    assert {cell.verdict for cell in cells} <= {"not run", "cannot be filled", "setting"}
+    assert all(cell.missing or cell.setting for cell in cells)
 
 
-#: Settings behind the printed hyperparameters: preset's group, its name, path.
-HYPERPARAMETERS = {
-    ("clag", "init_buffer"): ("memory", "clag", "buffer_size"),
-    ("clag", "n_init"): ("memory", "clag", "n_init"),
-    ("clag", "tau_split"): ("memory", "clag", "tau_split"),
-    ("clag", "k_route"): ("memory", "clag", "k_route"),
-    ("clag", "tau"): ("memory", "clag", "tau"),
-    ("clag", "k_local"): ("memory", "clag", "k_local"),
-    ("clag", "k_stage1"): ("memory", "clag", "k_stage1"),
-    ("clag", "k_retrieve"): ("memory", "clag", "k_retrieve"),
-    ("memfly", "tau_m"): ("memory", "memfly", "update.tau_merge"),
-    ("memfly", "tau_l"): ("memory", "memfly", "update.tau_link"),
-    ("memfly", "K_topic"): ("memory", "memfly", "retrieval.k_topic"),
-    ("memfly", "K_key"): ("memory", "memfly", "retrieval.k_keyword"),
-    ("memfly", "K_final"): ("memory", "memfly", "retrieval.k_final"),
-    ("memfly", "I_max"): ("memory", "memfly", "ier.max_rounds"),
-    ("memfly", "temperature, general"): ("reader", "amem", "roles.default.temperature"),
-    ("memfly", "temperature, adversarial"): ("reader", "amem", "roles.adversarial.temperature"),
-}
+@pytest.mark.parametrize(("paper", "number"), [("clag", 8), ("memfly", 5)])
+def test_presets_have_the_printed_hyperparameters(paper: str, number: int) -> None:
+    (table,), _ = build_tables(paper, [], [number])
+    assert len(table.cells) == 8
+    for _, _, _, cell in table.cells:
+        assert cell.verdict == "setting" and cell.setting.startswith("as printed: "), cell.setting
 
 
-def test_presets_have_the_printed_hyperparameters() -> None:
-    tables = {"clag": 8, "memfly": 5}
-    printed = [number for paper, table in tables.items() for number in load_printed(paper) if number.table == table]
-    assert len(printed) == len(HYPERPARAMETERS)
-    for number in printed:
-        group, name, path = HYPERPARAMETERS[number.paper, number.row]
-        settings = default_settings(name, CONF / group)
-        assert settings is not None and float(settings[path]) == number.value, (name, path)
+def test_a_preset_with_another_value_than_printed_says_which() -> None:
+    built = settings_table("memory=clag k_retrieve")
+    assert [cell.setting for _, row, _, cell in built.cells if row.label == "n_init"] == [
+        "differs, 10: memory=clag k_retrieve"
+    ]
+
+
+def test_a_setting_that_no_preset_has_is_refused() -> None:
+    with pytest.raises(ConfigError, match="table 8, settings, n_init: memory=clag has no number in 'rounds'"):
+        settings_table("memory=clag rounds")
+
+
+def settings_table(place: str) -> PaperTable:
+    """CLAG's Table 8 where ``n_init`` is looked up in another place."""
+    spec = load_spec("clag")
+    changed = replace(spec.tables[8], settings={**spec.tables[8].settings, "n_init": place})
+    spec = replace(spec, tables={8: changed})
+    return TableBuilder(spec, load_protocol(spec.protocol), load_printed("clag"), {}).build(8)
 
 
 def repeated() -> Iterator[tuple[str, str]]:
