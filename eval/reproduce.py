@@ -23,6 +23,7 @@ from eval.commands.rendering.terminal import show
 from eval.commands.terminal import complain, console, say
 from eval.commands.whole_numbers import count
 from eval.runs.folders import short_path
+from eval.scoring.equivalence import MINIMUM_RUNS
 from eval.sweep.costing import GPUS
 from eval.sweep.papers import PaperRuns, load_paper, load_papers
 from eval.sweep.plan_report import problems
@@ -108,28 +109,39 @@ def _compose(paper: PaperRuns, options: argparse.Namespace) -> list[PaperCell]:
 def _show_plan(plan: Reproduction, verdicts: Sequence[Judging]) -> None:
     rows: list[list[Cell]] = []
     for group in dict.fromkeys(each.group for each in plan.cells):
-        own = [cost for each, cost in zip(plan.cells, plan.costs, strict=True) if each.group == group]
-        part = Reproduction(plan.paper, (), tuple(own), (), plan.gpu)
-        done = sum(cost.standing == "done" for cost in own)
-        calls = sum(cost.to_pay.calls for cost in own)
-        rows.append([group.title, len(own), done, f"{calls:,.0f}", f"{part.hours:.1f}", f"{part.dollars:.2f}"])
-    calls = sum(cost.to_pay.calls for cost in plan.costs)
-    done = sum(cost.standing == "done" for cost in plan.costs)
+        own = tuple(cost for each, cost in zip(plan.cells, plan.costs, strict=True) if each.group == group)
+        rows.append([group.title, *_sums(Reproduction(plan.paper, (), own, (), plan.gpu), ())])
     for each in verdicts:
         title = f"verdicts of {each.backbone}"
         rows.append([title, "", "", f"{each.calls.calls:,.0f}", f"{each.hours:.1f}", f"{each.dollars:.2f}"])
-        calls += each.calls.calls
-    hours, dollars = _totals(plan, verdicts)
-    rows.append(["all", len(plan.cells), done, f"{calls:,.0f}", f"{hours:.1f}", f"{dollars:.2f}"])
-    headings = ("runs for", "runs", "done", "calls to pay", f"{plan.gpu.upper()} hours", "dollars, hosted")
+    rows.append(["all", *_sums(plan, verdicts)])
+    headings = ("runs for", "runs", "done", "calls to pay", f"{plan.gpu.upper()} hours", "dollars")
     show(Table(f"{plan.paper.name} reproduced", columns(headings), rows))
     for line in problems(plan.costs):
         say(line)
+    if any(cost.problem for cost in plan.costs):
+        say("+ ?: what runs without their data will take is not known")
     if plan.left_out:
         say(f"beyond the budget: {len(plan.left_out)} runs, such as {plan.left_out[0].cell.label}")
     other = [each for each in plan.cells if each.prompts == "ours"]
     if other:
         say(f"{len(other)} of {len(plan.cells)} runs have our prompts, such as {other[0].cell.label}")
+    seeds = {each.cell.plan.seed for each in plan.cells if each.cell.plan}
+    if 0 < len(seeds) < MINIMUM_RUNS:
+        some = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
+        say(f"{some}: where replies are sampled, a cell has a verdict from {MINIMUM_RUNS} on (seed=0,1,2)")
+
+
+def _sums(plan: Reproduction, verdicts: Sequence[Judging]) -> list[Cell]:
+    """Return how many runs there are and are done, and their calls, hours and dollars; "?" for runs without data."""
+    calls = sum(cost.to_pay.calls for cost in plan.costs) + sum(each.calls.calls for each in verdicts)
+    hours, dollars = _totals(plan, verdicts)
+    done = sum(cost.standing == "done" for cost in plan.costs)
+    planned = [f"{calls:,.0f}", f"{hours:.1f}", f"{dollars:.2f}"]
+    unknown = sum(bool(cost.problem) for cost in plan.costs)
+    if unknown:
+        planned = ["?"] * 3 if unknown == len(plan.costs) else [f"{figure} + ?" for figure in planned]
+    return [len(plan.costs), done, *planned]
 
 
 def _steps(plan: Reproduction, verdicts: Sequence[Judging]) -> list[Step]:

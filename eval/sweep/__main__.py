@@ -1,7 +1,7 @@
 """Plan a sweep, show the state of its cells, collect their numbers: ``memsys sweep plan|status|collect ...``.
 
 The arguments are those of ``memsys run -m``, so that one line serves for all four. ``memsys sweep check
-[FOLDER ...]`` holds the estimates of plans against real runs.
+[FOLDER ...]`` compares the estimates of plans with real runs.
 """
 
 import argparse

@@ -48,7 +48,7 @@ def _show_gaps(plan: SweepPlan) -> None:
         console().print(f"only the answers of {names} are counted: their configs have no expected_calls")
     say(
         "calls: as tables count them; to pay: without cells that are done and calls that an earlier cell pays. "
-        "Tokens are estimates: `memsys sweep check` holds them against real runs. Hours are what these tokens "
+        "Tokens are estimates: `memsys sweep check` compares them with real runs. Hours are what these tokens "
         "take with full batches and no waiting, at usual shares of the GPU's peak; no run has confirmed them yet."
     )
 

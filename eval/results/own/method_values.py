@@ -15,7 +15,7 @@ def fit(expected: ExpectedValue | None, value: float | None, run: StoredRun) -> 
     """Return whether a value of a run fits what is stated.
 
     Returns:
-        ``None`` where there is nothing to hold it against: nothing measured or stated, or a number that is stated for
+        ``None`` where there is nothing to compare it with: nothing measured or stated, or a number that is stated for
         whole conversations next to a run on their first sessions.
     """
     if expected is None or value is None or not expected.bounded:

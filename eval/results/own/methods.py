@@ -43,7 +43,7 @@ class CountLine:
         values: of each run; ``None`` where a run does not have it.
         texts: the values as a table shows them.
         expected: what is stated of it.
-        fits: whether each value fits that; ``None`` where there is nothing to hold it against.
+        fits: whether each value fits that; ``None`` where there is nothing to compare it with.
     """
 
     statistic: str

@@ -1,4 +1,4 @@
-"""Runs to hold against each other: the same questions about the same data, asked of one backbone by one reader."""
+"""Runs that are compared: the same questions about the same data, asked of one backbone by one reader."""
 
 import re
 from collections import Counter

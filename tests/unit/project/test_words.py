@@ -19,7 +19,7 @@ BOUNDS = {
     r"\btold apart\b": 0,
     r"\bthe blank\b": 0,
     r"\bdrivers' turns\b": 0,
-    r"\bheld against\b": 0,
+    r"\b(held|holds?)\b.*\bagainst\b": 0,
     r"\bwordings?\b": 12,
     r"\bwhence\b": 0,
     r"\b[Mm]end(ed|s)?\b": 0,

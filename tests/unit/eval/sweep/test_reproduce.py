@@ -1,5 +1,6 @@
 """``memsys reproduce``: the runs of a paper, the commands that make them, and what a budget leaves out."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -132,8 +133,20 @@ def test_a_dry_run_prints_every_command_and_starts_none(
     shown = capsys.readouterr().out
     for command in ("memsys run -m ", "memsys sweep collect ", "memsys tables --paper clag"):
         assert command in shown
+    assert "1 seed: where replies are sampled, a cell has a verdict from 3 on (seed=0,1,2)" in shown
+    assert "?" not in shown
     assert main(arguments) == EXIT_ERROR
     assert "add --yes" in capsys.readouterr().err
+
+
+def test_what_runs_without_their_data_take_is_not_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MEMSYS_DATA", str(tmp_path))
+    assert main(["clag", "--table", "5", "--dry-run", f"runs_dir={tmp_path}", "seed=0,1,2"]) == EXIT_DONE
+    shown = capsys.readouterr().out
+    assert re.search(r"all +9 +0( +\?){3}", shown)
+    assert "seed=0,1,2)" not in shown
 
 
 def test_runs_are_made_once_and_a_second_start_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
