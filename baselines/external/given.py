@@ -1,8 +1,10 @@
 """Memories as users give them: an object, a class or function that makes one, or a function that searches."""
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from memsys.errors import ConfigError
@@ -17,7 +19,7 @@ LENT = ("base_url", "api_key", "model", "dimension")
 
 
 def find_object(name: str, given: Any = None) -> Any:
-    """Return the object of the settings, as a program gave it, or imported by its name.
+    """Return the object of the settings, as a program gave it, or imported by its name, also from the current folder.
 
     Raises:
         ConfigError: it cannot be imported.
@@ -25,6 +27,9 @@ def find_object(name: str, given: Any = None) -> Any:
     if given is not None:
         return given
     module, _, path = name.partition(":")
+    here = str(Path.cwd())
+    if not {"", here} & set(sys.path):  # the command memsys, other than python -m, begins without it
+        sys.path.append(here)
     try:
         found: Any = import_module(module)
         for part in path.split("."):
@@ -32,7 +37,7 @@ def find_object(name: str, given: Any = None) -> Any:
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
             f"memory.object={name} cannot be imported ({type(error).__name__}: {error}); write "
-            "package.module:Class, and put its folder on PYTHONPATH"
+            "package.module:Class, of a module in the current folder or on PYTHONPATH"
         ) from error
     return found
 

@@ -92,7 +92,8 @@ def evaluate(  # noqa: PLR0913 - what a memory is measured on, by and next to
 ) -> Evaluation:
     """Measure a memory on a data set, next to others on the same questions.
 
-    A run of the same settings and the same source is continued, or taken as it is; an edited class is a new run.
+    A run of the same settings and the same source is continued, or taken as it is; an edited class is a new run. What
+    a hosted backbone will cost is said and not asked: ``settings=["budget.dollars=5"]`` stops at a sum.
 
     Args:
         memory: a class, or a function without arguments, that makes the memory of one conversation; an object with
@@ -191,6 +192,9 @@ def _run(plan: Plan) -> tuple[Path, bool]:
     committed = None if isinstance(plan.memory, ObjectConfig) else _committed(plan)
     if committed is not None:
         return committed, True
+    from eval.sweep.expense import agrees  # reads prices and data
+
+    agrees(plan, agreed=True)
     result = run_experiment(plan)
     return result.path, result.complete
 

@@ -96,6 +96,18 @@ def test_the_small_install_has_no_torch() -> None:
     assert not [name for name in seen if name in HEAVY or name.startswith(("nvidia-", "cuda-"))]
 
 
+def test_a_memory_in_the_current_folder_is_found(memsys: Path, tmp_path: Path) -> None:
+    (tmp_path / "my_words.py").write_text(
+        "class Words:\n    def __init__(self):\n        self.texts = []\n    def add(self, text):\n"
+        "        self.texts.append(text)\n    def search(self, query, k):\n        return self.texts[:k]\n"
+    )
+    settings = ("memory=object", "memory.object=my_words:Words", "dataset=locomo_sample", "mode=retrieval_only")
+    done = run(memsys, tmp_path, "run", *settings, "embedder=hashing")
+    assert done.returncode == 0, done.stderr
+    lost = run(memsys, tmp_path, "run", "memory=object", "memory.object=no_words:Words", *settings[2:])
+    assert lost.returncode == 2 and "of a module in the current folder or on PYTHONPATH" in lost.stderr
+
+
 def test_it_runs_from_an_empty_folder(memsys: Path, tmp_path: Path) -> None:
     settings = ("memory=rag_quickstart", "dataset=locomo_sample", "mode=retrieval_only", "embedder=hashing")
     done = run(memsys, tmp_path, "run", *settings)

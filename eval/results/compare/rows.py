@@ -173,6 +173,7 @@ def distinct_names(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]
         lambda run: run.dataset,
         lambda run: run.prompts,
         lambda run: run.processor,
+        _budget,
         lambda run: f"seed {run.record['seed']}" if run.record.get("seed") is not None else "",
         lambda run: " ".join(map(str, engine_of(run).values())),
         lambda run: run.run_id.rpartition("-")[2],
@@ -187,6 +188,11 @@ def distinct_names(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]
             for name, run in zip(names, runs, strict=True)
         ]
     return list(names)
+
+
+def _budget(run: StoredRun) -> str:
+    budget = (run.record["config"].get("context") or {}).get("budget")
+    return f"at most {budget:,} tokens of context" if budget else ""
 
 
 def estimate(

@@ -541,6 +541,16 @@ def test_a_server_by_url_that_lost_everything_stops_the_run(searches_first: bool
         asyncio.run(run())
 
 
+def test_evaluate_says_what_a_hosted_model_will_cost(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
+        memsys.evaluate(Plain, backbone="gpt4o_mini", baselines=[], settings=[f"runs_dir={tmp_path}"])
+    said = "".join(capsys.readouterr())
+    assert "gpt4o_mini: about 34 calls with" in said and "$0.00 (list prices of" in said
+
+
 def test_evaluate_says_what_an_unknown_name_may_have_meant() -> None:
     with pytest.raises(ConfigError, match="locomo_sample"):
         memsys.evaluate(Plain, "locomo_sampel")

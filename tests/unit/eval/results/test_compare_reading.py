@@ -317,6 +317,13 @@ def test_a_label_that_fits_needs_no_number(tmp_path: Path) -> None:
     assert sorted(compare_terminal.short_names(report))[-1] == "rag"
 
 
+def test_runs_of_two_budgets_are_named_by_them(tmp_path: Path) -> None:
+    runs = [stored(tmp_path, "rag", parts={"context": {"budget": budget}}) for budget in (256, 1024)]
+    report = make_report(runs, CLAG)
+    expected = {f"rag, at most {budget} tokens of context" for budget in ("256", "1,024")}
+    assert {row.label for row in report.rows} == expected
+
+
 @pytest.fixture(scope="module")
 def measured() -> Report:
     """The committed runs of every system on one conversation of LoCoMo."""
