@@ -110,7 +110,7 @@ STORED: dict[tuple[str, str, str], Figures] = {
     ("locomo_retrieval", "rag", ""): (None, 47.1, None, 37.6, None),
     ("locomo_retrieval", "bm25_turn", ""): (None, 61.2, None, 54.1, None),
     ("locomo_retrieval", "hybrid_turn", ""): (None, 57.7, None, 49.3, None),
-    ("hotpotqa_retrieval", "rag_turn", ""): (40.7, 62.9, 48.1, 46.0, 66.9),
+    ("hotpotqa_retrieval", "rag", ""): (40.7, 62.9, 48.1, 46.0, 66.9),
     ("hotpotqa_retrieval", "bm25_turn", ""): HOTPOTQA_BM25,
     ("bioasq_retrieval", "rag", "_substring"): (58.55, 71.73, 50.73, 59.33, 92.64),
     ("bioasq_retrieval", "rag", ""): (58.55, 71.73, None, 59.33, 92.64),
