@@ -122,14 +122,16 @@ def load_preset(name: str) -> "ScoringConfig":
 
 def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "LabelView") -> None:
     from eval.commands.terminal import console
+    from eval.scoring.run_files import RunFiles
     from eval.scoring.score_run import score_run
     from eval.scoring.summary import summarise
     from eval.scoring.unanswered import OUTCOMES, unanswered_text
 
     earlier = _scored_before(run)
-    score_run(run, config)
+    files = RunFiles(run)
+    score_run(run, config, files)
     _report_dropped(earlier, _scored_before(run))
-    summary = summarise(run)
+    summary = summarise(run, files)
     if labels != "printed":
         summary = _under(run, summary, labels)
     counts = summary["counts"]

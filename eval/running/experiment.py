@@ -289,12 +289,14 @@ def _close(directory: RunDirectory, record: RunRecord, data: LoadedData, plan: P
 def score_and_show(plan: Plan, path: Path) -> None:
     """Score a complete run and print its row."""
     from eval.scoring.remarks import remarks
+    from eval.scoring.run_files import RunFiles
     from eval.scoring.score_run import score_run
     from eval.scoring.summary import summarise
 
     with announced("scoring"):
-        score_run(path, plan.scoring)
-        summary = summarise(path)
+        files = RunFiles(path)
+        score_run(path, plan.scoring, files)
+        summary = summarise(path, files)
     say(f"scored: {path}")
     for remark in remarks(summary):
         say(remark, style="yellow")

@@ -79,11 +79,11 @@ def read_line(line: bytes, link: int | None) -> tuple[Any, str, int | None]:
     """
     found = _CHECKSUM.search(line)
     if found is None:
-        row = json.loads(line, parse_constant=_refuse_constant)
+        row = _DECODER.decode(line.decode())
         damaged = link is not None or (isinstance(row, dict) and CHECKSUM in row)
         return row, f"it has no {CHECKSUM}" if damaged else "", link
     written, checksum = line[: found.start()] + b"}", int(found[1], 16)
-    row = json.loads(written, parse_constant=_refuse_constant)
+    row = _DECODER.decode(written.decode())
     if zlib.crc32(written, link or 0) == checksum:
         return row, "", None if link is None else checksum
     of = "of another row" if link is None else f"of another row, place, file or run, or {RUN} was changed"
@@ -92,3 +92,6 @@ def read_line(line: bytes, link: int | None) -> tuple[Any, str, int | None]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)  # json.loads would make one for each row

@@ -4,10 +4,9 @@ Reads what the run wrote, needs no data set and, but for the neural metrics, no 
 is null; a metric whose corpus or model is missing stops the scoring.
 """
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,10 +24,6 @@ from eval.runs.load import (
     checksums,
     data_sha256,
     is_recorded,
-    load_answers,
-    load_conversations,
-    load_references,
-    load_retrievals,
     load_settled,
     load_updates,
     missing,
@@ -41,6 +36,7 @@ from eval.scoring.config import STORED_DECIMALS, Scores, ScoringConfig
 from eval.scoring.kept import kept_scores
 from eval.scoring.neural import BERTSCORE_CUT, neural_scores
 from eval.scoring.retrievals import attack_metrics, memory_scores, retrieval_scores
+from eval.scoring.run_files import RunFiles
 from eval.scoring.splitting import advice, unsplit_answers, with_mixed
 from eval.scoring.stored_turns import StoredTurns
 from eval.scoring.unanswered import without_answer
@@ -69,7 +65,7 @@ class _Item:
         return self.answer or blank
 
 
-def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreRow]:
+def score_run(run_dir: Path, config: ScoringConfig | None = None, files: RunFiles | None = None) -> list[ScoreRow]:
     """Score a run and write ``scores.jsonl`` and ``scores_meta.json``.
 
     Scores by other metrics that an earlier scoring of the same answers made are kept.
@@ -77,6 +73,7 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     Args:
         run_dir: directory of the run; it may be incomplete. Unanswered questions get no row and are counted.
         config: what to compute; ``None`` computes all lexical metrics.
+        files: of the run, for who needs them again; ``None`` reads them.
 
     Returns:
         The rows, in the order of ``references.jsonl``.
@@ -87,7 +84,8 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     config = config or ScoringConfig()
     metrics = select_metrics(config.metrics)
     before = checksums(run_dir)
-    items, counts = _load(run_dir)
+    files = files or RunFiles(run_dir)
+    items, counts = _load(files)
     if not items:
         raise ScoringError(f"{run_dir} holds neither answers nor retrievals yet; run or resume the experiment first")
     unsplit = _unsplit(items, metrics, run_dir.name)
@@ -95,7 +93,7 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
     answered = [(item.text, item.reference) for item in items if item.outcome and _counting(config, item) != "left_out"]
     neural, models = neural_scores(answered, metrics, config) if answered else ({}, {})
     cut = {BERTSCORE_CUT: count} if (count := models.pop(BERTSCORE_CUT, 0)) else {}
-    scoring = _scoring(run_dir, metrics, config, neural)
+    scoring = _scoring(files, metrics, config, neural)
     rows = [scoring.row(item) for item in items]
     kept = kept_scores(run_dir, before, {name for row in rows for name in row.metrics}, config, models)
     rows = [
@@ -114,10 +112,16 @@ def score_run(run_dir: Path, config: ScoringConfig | None = None) -> list[ScoreR
         **({"unsplit": unsplit} if unsplit else {}),
         **cut,
     }
-    write_rows(run_dir / SCORES, (json.loads(json.dumps(asdict(row), sort_keys=True)) for row in rows))
+    write_rows(run_dir / SCORES, map(_sorted, rows))
     write_json(run_dir / SCORES_META, meta)
     sign_files(run_dir, (SCORES, SCORES_META), dropped=[SUMMARY])
     return rows
+
+
+def _sorted(row: ScoreRow) -> dict[str, Json]:
+    """Return a row as it is written: its fields by name, its metrics too."""
+    found = {field.name: getattr(row, field.name) for field in fields(row)}
+    return {**dict(sorted(found.items())), "metrics": dict(sorted(row.metrics.items()))}
 
 
 def lexical_scores(run_dir: Path) -> list[ScoreRow]:
@@ -132,10 +136,11 @@ def lexical_scores(run_dir: Path) -> list[ScoreRow]:
     Raises:
         ScoringError: files missing or not of one run.
     """
-    config, items = ScoringConfig(), _load(run_dir)[0]
+    config, files = ScoringConfig(), RunFiles(run_dir)
+    items = _load(files)[0]
     metrics = select_metrics(config.metrics)
     unsplit = _unsplit(items, metrics, run_dir.name)
-    scoring = _scoring(run_dir, with_mixed(metrics) if unsplit else metrics, config, {})
+    scoring = _scoring(files, with_mixed(metrics) if unsplit else metrics, config, {})
     return [scoring.row(item) for item in items]
 
 
@@ -149,10 +154,11 @@ def _unsplit(items: Sequence[_Item], metrics: Sequence[Metric], name: str) -> Ma
 
 
 def _scoring(
-    run_dir: Path, metrics: Sequence[Metric], config: ScoringConfig, neural: Mapping[str, Scores]
+    files: RunFiles, metrics: Sequence[Metric], config: ScoringConfig, neural: Mapping[str, Scores]
 ) -> "_Scoring":
-    turns = {record.conversation_id: record.turns for record in load_conversations(run_dir)}
-    return _Scoring(metrics, config, neural, StoredTurns(run_dir), load_updates(run_dir), _corrections(run_dir), turns)
+    turns = {record.conversation_id: record.turns for record in files.conversations}
+    updates, corrections = load_updates(files.path), _corrections(files.path)
+    return _Scoring(metrics, config, neural, files.stored, updates, corrections, turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +215,11 @@ def _counting(config: ScoringConfig, item: _Item) -> str:
     return config.unanswered.get(item.outcome, "text")
 
 
-def _load(run_dir: Path) -> tuple[list[_Item], dict[str, Json]]:
+def _load(files: RunFiles) -> tuple[list[_Item], dict[str, Json]]:
     """Join the run's files: answered and settled questions, or retrieved ones where the run answered none."""
-    references, settled = load_references(run_dir), load_settled(run_dir)
-    answers, retrievals = load_answers(run_dir), load_retrievals(run_dir)
+    run_dir = files.path
+    references, settled = files.references, load_settled(run_dir)
+    answers, retrievals = files.answers, files.retrievals
     check_joined(settled, references, run_dir / "settled.jsonl")
     check_joined(answers, references, run_dir / "answers.jsonl")
     check_joined(retrievals, references, run_dir / "retrievals.jsonl")

@@ -1,6 +1,7 @@
 """Retrieved memories that are in the question's context."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from eval.runs.records import HitRecord, RetrievalRecord
 
@@ -28,6 +29,7 @@ def shown_hits(retrieval: RetrievalRecord) -> Sequence[HitRecord] | None:
     return None if named and not found and context else found
 
 
+@lru_cache(maxsize=1 << 13)  # each retrieval is looked at for several measures, each memory is found by many questions
 def _one_spaced(text: str) -> str:
     return " ".join(text.split())
 

@@ -3,15 +3,15 @@
 Numbers alone, no text: they are in ``summary.json`` under ``storage`` and are exported with it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from eval.metrics.updates import is_overruled
-from eval.runs.load import load_conversations, load_retrievals, load_updates, raw_record
+from eval.runs.load import load_updates, raw_record
 from eval.runs.memories import naming_turns
-from eval.runs.records import RetrievalRecord
+from eval.runs.records import ConversationRecord, RetrievalRecord
 from eval.runs.snapshot import load_texts
 from eval.runs.snapshots import snapshot_name
 from eval.scoring.entry_places import EntryPlace, entry_places, reach
@@ -128,8 +128,19 @@ def _mappings(node: Any) -> Iterator[Mapping[str, Any]]:
         yield from _mappings(value)
 
 
-def storage(run_dir: Path) -> Json:
+def storage(
+    run_dir: Path,
+    conversations: Iterable[ConversationRecord],
+    retrievals: Collection[RetrievalRecord],
+    entries: Callable[[str], Sequence[StoredEntry] | None],
+) -> Json:
     """Count what the memories of a run store.
+
+    Args:
+        run_dir: directory of the run.
+        conversations: all that the run ingested.
+        retrievals: all of the run.
+        entries: returns those of a conversation's memory, see :func:`stored_entries`.
 
     Returns:
         ``conversations`` and ``turns`` ingested of which there is a snapshot; ``kinds``, name -> :class:`EntryCounts`,
@@ -143,18 +154,18 @@ def storage(run_dir: Path) -> Json:
         RunDirectoryError: a snapshot is damaged.
         ConfigError: the system's ``entries.yaml`` is broken.
     """
-    written = {record.conversation_id: record.turns for record in load_conversations(run_dir)}
-    states = {name: tree for name in written if (tree := load_texts(_snapshot(run_dir, name))) is not None}
+    written = {record.conversation_id: record.turns for record in conversations}
+    states = [name for name in written if _snapshot(run_dir, name).is_file()]
     if not states:
         return None
     places, updates = run_places(run_dir), load_updates(run_dir)
-    counts = None if places is None else _counts(states, places, updates)
+    counts = None if places is None else _counts({name: entries(name) or () for name in states}, places, updates)
     return {
         "conversations": len(states),
         "turns": sum(written[name] for name in states),
         "kinds": None if counts is None else {kind: asdict(found) for kind, found in counts.items()},
-        "judged": states.keys() <= updates.keys(),
-        **_hits(load_retrievals(run_dir).values()),
+        "judged": updates.keys() >= set(states),
+        **_hits(retrievals),
     }
 
 
@@ -179,11 +190,10 @@ def run_places(run_dir: Path) -> tuple[EntryPlace, ...] | None:
 
 
 def _counts(
-    states: Mapping[str, Any], places: Sequence[EntryPlace], updates: Mapping[str, Mapping[str, str]]
+    stored: Mapping[str, Sequence[StoredEntry]], places: Sequence[EntryPlace], updates: Mapping[str, Mapping[str, str]]
 ) -> dict[str, EntryCounts]:
     counts = {place.kind: EntryCounts() for place in places}
-    for name, tree in states.items():
-        entries = read_entries(tree.get("memory"), places)
+    for name, entries in stored.items():
         for kind, found in counts.items():
             found.add([entry for entry in entries if entry.kind == kind], updates.get(name, {}))
     return counts

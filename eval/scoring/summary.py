@@ -28,16 +28,12 @@ from eval.runs.load import (
     SUMMARY,
     find_record,
     is_recorded,
-    load_answers,
     load_calls,
-    load_conversations,
     load_embeddings,
     load_json,
-    load_references,
-    load_retrievals,
     load_scores,
 )
-from eval.runs.records import SCHEMA_VERSION, AnswerRecord, RetrievalRecord, ScoreRow
+from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord, ScoreRow
 from eval.runs.signing import sign_files
 from eval.scoring.aggregate import aggregate, aggregate_metrics, described, mean_of, undoubted
 from eval.scoring.answers import gold_answers, score_answer
@@ -48,6 +44,7 @@ from eval.scoring.latency import latency
 from eval.scoring.memory_statistics import memory_statistics, trace_statistics
 from eval.scoring.neural import BERTSCORE_CUT
 from eval.scoring.protocols import load_protocol, protocol_names
+from eval.scoring.run_files import RunFiles
 from eval.scoring.shown import SHOWN_CHARS
 from eval.scoring.storage import storage
 from eval.scoring.verdicts.store import load_judged
@@ -59,11 +56,12 @@ _ECHO_METRICS = ("f1_set", "rougeL")
 _CONTEXT_METRICS = ("context_chars", "context_tokens", "hit_chars", SHOWN_CHARS, "hits")
 
 
-def summarise(run_dir: Path) -> Json:
+def summarise(run_dir: Path, files: RunFiles | None = None) -> Json:
     """Summarise a scored run and write ``summary.json``.
 
     Args:
         run_dir: directory of the run.
+        files: of the run, as it was scored; ``None`` reads them.
 
     Returns:
         What was written.
@@ -72,28 +70,29 @@ def summarise(run_dir: Path) -> Json:
         ScoringError: the run has no scores, or older ones than its answers.
     """
     rows = load_scores(run_dir)
-    answers, retrievals = load_answers(run_dir), load_retrievals(run_dir)
-    calls, conversations = load_calls(run_dir), load_conversations(run_dir)
+    files = files or RunFiles(run_dir)
+    references, answers, retrievals = files.references, files.answers, files.retrievals
+    calls, conversations = load_calls(run_dir), files.conversations
     meta, recorded = load_json(run_dir / SCORES_META), is_recorded(run_dir)
     summary = {
         "schema_version": SCHEMA_VERSION,
         "scoring": {key: meta[key] for key in ("config", "models", "packages")},
-        "counts": _counts(run_dir, rows, answers.values(), meta["counts"]),
+        "counts": _counts(references, rows, answers.values(), meta["counts"]),
         "protocols": {name: aggregate(rows, load_protocol(name)).as_json() for name in protocol_names()},
         "metrics": aggregate_metrics(rows),
         "adversarial": _adversarial(rows),
         "evidence": _evidence(rows),
         "audited": _audited(rows),
-        "echo": _echo(run_dir, answers.values()),
+        "echo": _echo(references, answers.values()),
         "latency": latency(answers.values(), retrievals),
         "calls": None if recorded else calls_by_role(calls),
         "cost": None if recorded else cost_per_unit(calls, len(answers) or len(retrievals), len(conversations)),
         **_embeddings(run_dir),
         **_cut_texts(run_dir, meta),
         "context": {name: described(row.metrics.get(name) for row in rows) for name in _CONTEXT_METRICS},
-        "analysis": _analysis(run_dir, retrievals),
+        "analysis": _analysis(references, retrievals),
         "memory": None if recorded else memory_statistics(conversations),
-        "storage": None if recorded else storage(run_dir),
+        "storage": None if recorded else storage(run_dir, conversations, retrievals.values(), files.stored.entries),
         "trace": trace_statistics(retrievals.values()),
         "judges": {judged.column: judge_summary(judged, rows) for judged in load_judged(run_dir)},
     }
@@ -137,8 +136,10 @@ def _cut_texts(run_dir: Path, meta: Json) -> dict[str, Json]:
     return {"cut_texts": found} if found else {}
 
 
-def _counts(run_dir: Path, rows: Sequence[ScoreRow], answers: Iterable[AnswerRecord], counts: Json) -> Json:
-    asked = Counter(reference.category for reference in load_references(run_dir).values())
+def _counts(
+    references: Mapping[str, ReferenceRecord], rows: Sequence[ScoreRow], answers: Iterable[AnswerRecord], counts: Json
+) -> Json:
+    asked = Counter(reference.category for reference in references.values())
     present = Counter(row.category for row in rows)
     malformed = Counter(answer.category for answer in answers if answer.malformed)
     by_category = {
@@ -160,9 +161,8 @@ def _adversarial(rows: Sequence[ScoreRow]) -> Json:
     }
 
 
-def _echo(run_dir: Path, answers: Iterable[AnswerRecord]) -> Json:
+def _echo(references: Mapping[str, ReferenceRecord], answers: Iterable[AnswerRecord]) -> Json:
     """Return the means of echoing the question, a trivial baseline for sentence answers; without category 5."""
-    references = load_references(run_dir)
     scored: dict[str, list[float | None]] = {name: [] for name in _ECHO_METRICS}
     for answer in answers:
         reference = references[answer.question_id]
@@ -200,9 +200,9 @@ def _evidence(rows: Sequence[ScoreRow]) -> Json:
     return found
 
 
-def _analysis(run_dir: Path, retrievals: Mapping[str, RetrievalRecord]) -> Json:
+def _analysis(references: Mapping[str, ReferenceRecord], retrievals: Mapping[str, RetrievalRecord]) -> Json:
     """Return the figures of xMemory's tables 3 and 5; ``eval.results.analysis.xmemory_structure`` has more."""
-    density = evidence_density(load_references(run_dir), retrievals)
+    density = evidence_density(references, retrievals)
     cover = density["coverage"]
     return {
         "blocks_to_cover": cover["blocks"],

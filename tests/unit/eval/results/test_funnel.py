@@ -32,7 +32,7 @@ from eval.runs.snapshots import snapshot_name
 from eval.scoring.columns import columns_of
 from eval.scoring.entry_places import EntryPlace, entry_places, reach
 from eval.scoring.score_run import score_run
-from eval.scoring.storage import EntryCounts, read_entries, storage
+from eval.scoring.storage import EntryCounts, read_entries
 from eval.scoring.stored_turns import stored_share
 from eval.scoring.summary import summarise
 from memsys.errors import ConfigError, ScoringError
@@ -126,7 +126,7 @@ def test_the_funnel_by_hand(tmp_path: Path) -> None:
 def test_what_is_stored_by_hand(tmp_path: Path) -> None:
     path = made(tmp_path)
     kinds = {"passages": {"entries": 3, "characters": 22, "duplicates": 1, "overruled": 2, "origins": 3}}
-    assert storage(path) == {
+    assert summarise(path)["storage"] == {
         "conversations": 1, "turns": 9, "kinds": kinds, "judged": True, "hits": 11, "hits_naming_turns": 11,
         "context_turns": pytest.approx(7 / 6),
     }  # fmt: skip
@@ -321,7 +321,7 @@ def test_what_had_no_room_in_the_context_is_not_in_it(tmp_path: Path) -> None:
     assert (everything.at_10, everything.shown) == (40.0, 30.0)
     assert multi.reached["stored"] == MeanScore(1, 0.0) and "part" not in multi.reached
     # Distinct turns in a context: one for each question; without the cut q4's has two.
-    assert storage(path)["context_turns"] == 1.0
+    assert summarise(path)["storage"]["context_turns"] == 1.0
 
 
 def test_a_text_written_from_memories_shows_none_of_them(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_a_text_written_from_memories_shows_none_of_them(tmp_path: Path) -> None
     assert [row["shown_recall"] for row in metrics] == [row["shown_chars"] for row in metrics] == [None] * len(metrics)
     assert [row["pool_recall"] for row in metrics if row["pool_recall"] is not None]
     run = stored(path)
-    assert evidence_funnels(run)[0].shown is None and storage(path)["context_turns"] is None
+    assert evidence_funnels(run)[0].shown is None and summarise(path)["storage"]["context_turns"] is None
     [group] = quality_groups([run])
     assert any("written from the memories it retrieved" in text for text in group.systems[0].remarks)
 
@@ -360,7 +360,7 @@ def test_old_rows_whose_trace_counts_what_was_left_out_have_no_share(tmp_path: P
     _changed(path, trace=lambda row: {"dropped": int(row["question_id"] == "q1")})
     shares = {row.question_id: row.metrics["shown_recall"] for row in load_scores(path)}
     assert shares == {"q0": 1.0, "q1": None, "q2": 0.0, "q3": 0.0, "q4": 0.5, "q5": None}
-    assert storage(path)["context_turns"] is None
+    assert summarise(path)["storage"]["context_turns"] is None
     assert evidence_funnels(stored(path))[0].shown is None
 
 
