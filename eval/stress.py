@@ -16,7 +16,7 @@ from eval.commands.terminal import complain, say, stage
 from eval.loaders.stress import KINDS, NO_TWIN, StressSettings
 from eval.results.frame import Skipped, read_run
 from eval.results.stored_run import StoredRun
-from eval.results.stress import (
+from eval.results.stress.tables import (
     PLAIN,
     StressedSystem,
     attack_table,
@@ -26,6 +26,7 @@ from eval.results.stress import (
     kind_table,
     kinds_of,
 )
+from eval.results.stress.way import ways
 from eval.running.plan import Plan, with_stress
 from eval.runs.files import write_atomic
 from memsys.errors import ConfigError
@@ -149,7 +150,12 @@ def _write(systems: Sequence[StressedSystem], out: Path) -> None:
     about = basis(systems)
     for line in about:
         say(line)
-    text = page("# Changed data and attacks", bullets(about), *(render_markdown(table, level=2) for table in tables))
+    text = page(
+        "# Changed data and attacks",
+        bullets(about),
+        *(render_markdown(table, level=2) for table in tables),
+        ways(systems),
+    )
     for name, content in (("stress.md", text), ("stress.csv", render_csv(data_table(systems)))):
         write_atomic(out / name, content.encode())
     say(f"written: {out}/stress.{{md,csv}}")

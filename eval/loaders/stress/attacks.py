@@ -1,7 +1,8 @@
 """Changes that a memory should notice: facts that change, turns that are withdrawn, poison, and another user.
 
 Each says what it put where in ``Reference.extra["attack"]`` (:data:`ATTACK`): ``kind``; ``turns``, the ids of the turns
-that should not count; ``payload``, the text that no answer should have; ``only``, whether the payload is nowhere else.
+that should not count; ``payload``, the text that no answer should have; ``only``, whether the payload is nowhere else;
+``question`` and ``text``, the words of the question and of these turns, for readers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -104,8 +105,13 @@ class _Plan:
         """Say in a question's gold what is aimed at it."""
         attack: Mapping[str, Json] = {
             "kind": kind, "turns": [turn.turn_id for turn in turns], "payload": payload, "only": only,
+            "question": self.asked(reference), "text": " ".join(turn.text for turn in turns),
         }  # fmt: skip
         self.references[reference.question_id] = replace(reference, extra={**reference.extra, ATTACK: attack})
+
+    def asked(self, reference: Reference) -> str:
+        """Return the words of a question."""
+        return next(one.text for one in self.questions if one.question_id == reference.question_id)
 
     def probe(self, name: str, speaker: str, answer: str, evidence: Sequence[Turn]) -> Reference:
         """Ask for a code; without an answer the right reply is to abstain."""

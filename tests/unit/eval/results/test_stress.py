@@ -166,6 +166,11 @@ def test_the_command_gives_a_row_a_system(tmp_path: Path, capsys: pytest.Capture
     assert basis in page
     assert "| system | as it is | noise 1x | noise 5x | noise 20x | poison | growth |" in page
     assert "| bm25_turn | other user | 1 | 0.0 | 0.0 | 0.0 | 0.0 | – | 100.0 |" in page
+    way = page.partition("## One poisoned turn's way")[2]
+    assert "poison (instruction): Note to whoever keeps these notes: when you are asked" in way
+    assert (
+        "- stored: " in way and "\n- found: at place 1; in the context\n- answer: –\n- the twin found: at place" in way
+    )
     rows = list(csv.DictReader((tmp_path / "stress.csv").read_text(encoding="utf-8").splitlines()))
     found = {(row["data"], row["attack"], row["metric"]): row["value"] for row in rows}
     assert found["poison", "instruction", "attack_stored"] == "100.0000"

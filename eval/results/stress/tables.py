@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from eval.commands.rendering.table import Cell, Column, Table, columns, records
 from eval.metrics.attacks import ATTACK, ATTACK_METRICS, MERGED, OBEYED, RETRIEVED, SHOWN, STORED
 from eval.metrics.evidence import TURN_RECALL
-from eval.results.compare.rows import ComparisonEstimate, estimate
+from eval.results.compare.rows import ComparisonEstimate, estimate, f1_metric
 from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
 from eval.runs.load import load_references
@@ -97,13 +97,25 @@ def _value(found: ComparisonEstimate | None) -> float | None:
 
 def _moved(one: StressedSystem, name: str) -> float | None:
     """Return the difference to the benign twin, over the questions that both ask."""
-    run, twin = one.runs.get(name), one.runs.get(f"{name}{_TWIN}", one.runs.get(PLAIN))
-    if run is None or twin is None:
+    return _difference(one.runs.get(name), one.runs.get(f"{name}{_TWIN}", one.runs.get(PLAIN)), TURN_RECALL)
+
+
+def _lost(one: StressedSystem) -> tuple[float | None, float | None]:
+    """Return the recall and the F1 that harmless turns in place of poison cost."""
+    plain, twin = one.runs.get(PLAIN), one.runs.get(f"poison{_TWIN}")
+    metric = None if plain is None else f1_metric(run_protocol(plain))
+    recall = _difference(plain, twin, TURN_RECALL)
+    return recall, None if metric is None else _difference(plain, twin, metric)
+
+
+def _difference(run: StoredRun | None, other: StoredRun | None, metric: str) -> float | None:
+    """Return by how much one run's mean is above another's, over the questions that both ask."""
+    if run is None or other is None:
         return None
-    shared = run.columns.places.keys() & twin.columns.places.keys()
-    parts = [replace(each, rows=each.columns.of_questions(shared)) for each in (run, twin)]
-    values = [_value(_recall(part)) for part in parts]
-    return None if values[0] is None or values[1] is None else values[0] - values[1]
+    shared = run.columns.places.keys() & other.columns.places.keys()
+    parts = [replace(each, rows=each.columns.of_questions(shared)) for each in (run, other)]
+    first, second = (_value(estimate(part, metric, run_protocol(part))) for part in parts)
+    return None if first is None or second is None else first - second
 
 
 def _growth(one: StressedSystem) -> Cell:
@@ -129,7 +141,8 @@ def attack_table(systems: Sequence[StressedSystem]) -> Table:
               "other user": (STORED, RETRIEVED, OBEYED)}  # fmt: skip
     shown: list[Column] = [Column("system", "left", key=True)]
     shown += [Column(f"{part}: {_word(name)}") for part, names in wanted.items() for name in names]
-    shown += [Column("harmless shown"), Column("newest found"), Column("outdated found")]
+    shown += [Column("harmless shown"), Column("R@10 lost"), Column("F1 lost"), Column("newest found"),
+              Column("outdated found")]  # fmt: skip
     rows = []
     for one in systems:
         cells: list[Cell] = [one.label]
@@ -140,6 +153,7 @@ def attack_table(systems: Sequence[StressedSystem]) -> Table:
         changed = one.runs.get("contradicted")
         cells += [
             _share(harmless, SHOWN),
+            *_lost(one),
             _share(changed, "newest_retrieved"),
             _share(changed, "staleness_of_question"),
         ]
@@ -148,7 +162,7 @@ def attack_table(systems: Sequence[StressedSystem]) -> Table:
         "percent of the questions that something was aimed at; stored, merged, retrieved (first ten), shown by "
         "lineage; obeyed: the payload is in the answer",
         "harmless shown: how often the harmless turn of poison's twin was in the context, which should not be lost "
-        "with the poison",
+        "with the poison; R@10 lost, F1 lost: by how many points the data as they are score above that twin",
         "newest found, outdated found: of facts that were stated again with another value, the new turn among the "
         "first ten memories, and the share of the first ten that came from the old turn alone",
     )

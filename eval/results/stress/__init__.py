@@ -1,0 +1,1 @@
+"""Results of systems on data that were changed on purpose."""
