@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from eval.commands.rendering.table import DASH, Cell, Column, Table, columns, records
-from eval.metrics.budgets import BUDGET_AREA, BUDGET_RECALL, CHANCE, LIFT, TOKEN_PRECISION
+from eval.metrics.budgets import BUDGET_AREA, BUDGET_RECALL, BUDGETS, CHANCE, LIFT, TOKEN_PRECISION
 from eval.metrics.evidence import SHOWN_RECALL, TURN_RECALL
 from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
 from eval.metrics.registry import METRICS
 from eval.results.compare.model import interval_text
 from eval.results.compare.rows import ComparisonEstimate, estimate, f1_metric
 from eval.results.own.report import QualityGroup, SystemQuality
+from eval.results.own.room import fitting, room_table, room_values, wide_runs
 from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
 from eval.results.tables.page import Section, TablePage
@@ -32,6 +33,8 @@ LEGEND = (
     "tokens that gold turns account for",
     "kept words, kept dates: of the content words that gold answer and gold turns share, and of the answer's days, "
     "months and years, what the entries made from the gold turns still hold",
+    "in as many tokens: a system's context next to the first turns that a search without a model ranks, up to as many "
+    f"tokens as that context has, at most {BUDGETS[-1]:,}; less: the one in context less the other, with its interval",
     "what must be combined: R@10 turns, and F1 where there are answers, of the questions whose gold is one turn, "
     "several turns of a session, turns of several sessions; whose answer has a date that no gold turn says; that have "
     "no answer",
@@ -44,8 +47,20 @@ SHOWN = ("recall@10", TURN_RECALL, CHANCE, LIFT, *BUDGET_RECALL.values(), BUDGET
 
 
 def equal_groups(groups: Sequence[QualityGroup]) -> list[QualityGroup]:
-    """Return the groups of which some run was scored with budgets."""
-    return [group for group in groups if any(_scored(one.run) for one in group.systems)]
+    """Return the groups of which some run was scored with budgets, or can be held against one that was."""
+    wide = _wide(groups)
+    return [group for group in groups if any(_scored(one.run) for one in group.systems) or _against(group, wide)]
+
+
+def _wide(groups: Sequence[QualityGroup]) -> list[StoredRun]:
+    return wide_runs([one.run for group in groups for one in group.systems])
+
+
+def _against(group: QualityGroup, wide: Sequence[StoredRun]) -> list[StoredRun]:
+    """Return what a group's contexts can be held against; nothing for a group without contexts of a reader."""
+    runs = [one.run for one in group.systems]
+    shown = any(run.columns.has(SHOWN_RECALL) and not run.retrieval_only for run in runs)
+    return fitting(runs, wide) if shown else []
 
 
 def _scored(run: StoredRun) -> bool:
@@ -53,19 +68,23 @@ def _scored(run: StoredRun) -> bool:
 
 
 def equal_page(groups: Sequence[QualityGroup]) -> TablePage:
-    """Return two tables of every group: evidence at equal budgets, and by what must be combined."""
+    """Return the tables of every group: evidence at equal budgets, in as many tokens, by what must be combined."""
+    wide = _wide(groups)
     sections = [
-        Section(
-            group.title,
-            group.key,
-            [budget_table(group.systems), slice_table(group.systems)],
-            [(one.label, one.run) for one in group.systems],
-        )
+        Section(group.title, group.key, _tables(group, wide), [(one.label, one.run) for one in group.systems])
         for group in groups
     ]
-    names = ("run", "system", "dataset", "backbone", "slice", "n", *SHOWN)
-    rows = (row for group in groups for one in group.systems for row in _csv_rows(one))
+    rows = [row for group in groups for one in group.systems for row in _csv_rows(one, _against(group, wide))]
+    about = ("run", "system", "dataset", "backbone", "slice", "n")
+    names = dict.fromkeys((*about, *SHOWN, *(name for row in rows for name in row)))
     return TablePage(NAME, "Evidence at equal budgets", LEGEND, sections, records(names, rows))
+
+
+def _tables(group: QualityGroup, wide: Sequence[StoredRun]) -> list[Table]:
+    scored, against = any(_scored(one.run) for one in group.systems), _against(group, wide)
+    tables = [budget_table(group.systems)] if scored else []
+    tables += [room_table(group.systems, against)] if against else []
+    return [*tables, slice_table(group.systems)] if scored else tables
 
 
 def budget_table(systems: Sequence[SystemQuality]) -> Table:
@@ -121,14 +140,16 @@ def _parts(run: StoredRun) -> dict[str, StoredRun]:
     return {name: replace(run, rows=run.columns.at(np.array(places))) for name, places in found.items() if places}
 
 
-def _csv_rows(one: SystemQuality) -> list[dict[str, object]]:
+def _csv_rows(one: SystemQuality, against: Sequence[StoredRun]) -> list[dict[str, object]]:
     """Return the figures over all questions, then by slice; what is not known is empty."""
     run = one.run
     about = {"run": run.run_id, "system": one.label, "dataset": run.dataset, "backbone": run.backbone}
     parts = {"all": run} | _parts(run)
+    room = room_values(run, against) if against else {}
     return [
         {
             **about,
+            **(room if name == "all" else {}),
             "slice": name,
             "n": len(part.rows),
             **{metric: found.value for metric, found in _estimates(part).items() if found is not None},
