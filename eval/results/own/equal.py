@@ -76,7 +76,7 @@ def equal_page(groups: Sequence[QualityGroup]) -> TablePage:
     ]
     rows = [row for group in groups for one in group.systems for row in _csv_rows(one, _against(group, wide))]
     about = ("run", "system", "dataset", "backbone", "slice", "n")
-    names = dict.fromkeys((*about, *SHOWN, *(name for row in rows for name in row)))
+    names = list(dict.fromkeys((*about, *SHOWN, *(name for row in rows for name in row))))
     return TablePage(NAME, "Evidence at equal budgets", LEGEND, sections, records(names, rows))
 
 
