@@ -41,5 +41,5 @@ class RunFiles:
 
     @cached_property
     def stored(self) -> StoredTurns:
-        """What the memories come from."""
+        """Turns that the memories come from."""
         return StoredTurns(self.path)

@@ -47,7 +47,7 @@ SHOWN = ("recall@10", TURN_RECALL, CHANCE, LIFT, *BUDGET_RECALL.values(), BUDGET
 
 
 def equal_groups(groups: Sequence[QualityGroup]) -> list[QualityGroup]:
-    """Return the groups of which some run was scored with budgets, or can be held against one that was."""
+    """Return the groups of which some run was scored with budgets, or can be compared with one that was."""
     wide = _wide(groups)
     return [group for group in groups if any(_scored(one.run) for one in group.systems) or _against(group, wide)]
 
@@ -57,7 +57,7 @@ def _wide(groups: Sequence[QualityGroup]) -> list[StoredRun]:
 
 
 def _against(group: QualityGroup, wide: Sequence[StoredRun]) -> list[StoredRun]:
-    """Return what a group's contexts can be held against; nothing for a group without contexts of a reader."""
+    """Return what a group's contexts can be compared with; nothing for a group without contexts of a reader."""
     runs = [one.run for one in group.systems]
     shown = any(run.columns.has(SHOWN_RECALL) and not run.retrieval_only for run in runs)
     return fitting(runs, wide) if shown else []

@@ -36,7 +36,7 @@ def _tokens(run: StoredRun) -> Floats:
 
 
 def fitting(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> list[StoredRun]:
-    """Return the wide runs that some runs can be held against: on the same data, with all of their questions."""
+    """Return the wide runs that some runs can be compared with: on the same data, with all of their questions."""
     return [
         one for one in wide
         if all(run.data_sha256 == one.data_sha256 and run.columns.places.keys() <= one.columns.places.keys()
