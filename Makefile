@@ -29,16 +29,16 @@ $(VENV)/.stamp: requirements.lock requirements-torch.txt pyproject.toml
 env: $(VENV)/.stamp  ## make the Python environment in .venv
 
 models: env  ## fetch the models and corpora that demo and test need into models/ (checksums verified)
-	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py
+	@HF_HUB_OFFLINE=0 $(PY) -m eval models
 
 data: env  ## download the data sets that can be had without registration into data/
-	@$(PY) scripts/fetch_data.py all
+	@$(PY) -m eval data all
 
 prompts: env  ## fetch the authors' own prompts, for prompts=authors, into models/prompts (checksums verified)
 	@$(PY) scripts/fetch_prompts.py
 
 demo: models  ## the sample conversation through RAG, A-Mem and CLAG on an embedded model of 0.5 billion parameters
-	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py qwen25_coder_05b
+	@HF_HUB_OFFLINE=0 $(PY) -m eval models qwen25_coder_05b
 	$(PY) -m eval.run +experiment=quickstart
 
 test: models  ## the tests of everything that runs within one process
@@ -103,7 +103,7 @@ test-serve: serve-env  ## really serve SmolLM2 with vLLM and run an experiment a
 	$(PY) -m eval.run backbone=smollm2_135m_vllm memory=rag_quickstart dataset=locomo_sample dataset.limit_questions=8 use_cache=false run_dir=$$(mktemp -d)
 
 test-architectures: serve-env  ## each paper's experiment from command to table on its backbone's architecture with random weights, in vLLM
-	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py qwen25_coder_05b
+	@HF_HUB_OFFLINE=0 $(PY) -m eval models qwen25_coder_05b
 	$(PY) -m pytest -m serve tests/architectures -p no:xdist --durations=0
 
 SERVERS := .venv-servers
@@ -144,7 +144,7 @@ slurm: ## install the Debian packages of a private Slurm (needs root, or sudo)
 OUTSIDE := .venv-packages/outside
 PYTHON312 ?= python3.12
 test-outside: models  ## memories and readers that are not ours, really run: MCP servers (needs npm and a python3.12), LangChain, LlamaIndex, Mem0; MTEB, Every Eval Ever
-	@HF_HUB_OFFLINE=0 $(PY) scripts/fetch_models.py qwen25_coder_05b
+	@HF_HUB_OFFLINE=0 $(PY) -m eval models qwen25_coder_05b
 	@$(PY) scripts/make_outside_env.py $(OUTSIDE) --python312 $(PYTHON312)
 	$(OUTSIDE)/bin/python -m pytest -m outside tests/outside tests/contract/test_outside_memories.py -p no:xdist
 

@@ -21,7 +21,7 @@ EXPERIMENT = "quickstart"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fetch what is missing and run the demo; returns the exit status."""
     parser = argparse.ArgumentParser(prog=program("demo"), description=described(__doc__), formatter_class=Paragraphs)
-    parser.add_argument("settings", nargs="*", metavar="KEY=VALUE", help="settings that the demo's own give way to")
+    parser.add_argument("settings", nargs="*", metavar="KEY=VALUE", help="settings, which override the demo's")
     options = parser.parse_args(arguments)
     defaults = read_settings(CONF / "experiment" / f"{EXPERIMENT}.yaml")["defaults"]
     backbone = next(entry["override /backbone"] for entry in defaults if "override /backbone" in entry)

@@ -1,4 +1,4 @@
-"""Find out what a server and its model take and give: ``memsys probe URL MODEL``.
+"""Probe what a server and its model take and give: ``memsys probe URL MODEL``.
 
 A few hundred tokens in some 20 to 80 small requests: the form of requests and replies, thoughts and how they are
 switched off, the window, equal replies at temperature 0, caching of prompts, and how many requests at once are taken.

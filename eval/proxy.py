@@ -126,7 +126,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, help="on 127.0.0.1 (default: any free one)")
     parser.add_argument("--out", type=Path, help="folder of the ledger (default: results/proxy/BACKBONE-TIME)")
     parser.add_argument("--summary", type=Path, metavar="FOLDER", help="print the ledger of an earlier proxy")
-    parser.add_argument("overrides", nargs="*", help="as for `memsys run`: backbone=NAME embedder=NAME seed=N ...")
+    parser.add_argument(
+        "overrides", nargs="*", metavar="KEY=VALUE", help="as for `memsys run`: backbone=NAME embedder=NAME seed=N ..."
+    )
     return parser
 
 

@@ -1,7 +1,7 @@
-"""Score stored answers again, without a model: ``memsys score RUN... [--preset NAME] [--metrics NAME...]``.
+"""Score stored answers again, without a backbone: ``memsys score RUN... [--preset NAME] [--metrics NAME...]``.
 
-Works on stored answers; a model is loaded only for ``bert_*``, ``sbert`` and BEAM's ``order_*_semantic``. Exit code 2
-with one line on an error.
+An encoder is loaded only for ``bert_*``, ``sbert`` and BEAM's ``order_*_semantic``. Exit code 2 with one line on an
+error.
 """
 
 import argparse

@@ -70,7 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--wait-for-turn", action="store_true", help="while another such server has this machine's devices, start none"
     )
-    parser.add_argument("overrides", nargs="+", help="as for `memsys run`: backbone=NAME serving.folder=FOLDER ...")
+    parser.add_argument(
+        "overrides", nargs="+", metavar="KEY=VALUE", help="as for `memsys run`: backbone=NAME serving.folder=FOLDER ..."
+    )
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)  # the server is asked every few seconds whether it lives

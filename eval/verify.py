@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wrong = sum(one.count for one in found if one.state == "does not fit")
         if wrong:
             status = EXIT_DIFFERENT
-        said = f"{wrong} thing{' does' if wrong == 1 else 's do'} not fit" if wrong else "what can be checked fits"
+        said = f"{wrong} check{'' if wrong == 1 else 's'} failed" if wrong else "all that can be checked fits"
         say(f"{path}: {said}", style="red" if wrong else "green")
     return status
 

@@ -29,7 +29,7 @@ def data_dir() -> Path:
     for candidate in (os.environ.get("MEMSYS_DATA"), ROOT / "data", ROOT.parent / "shared" / "data"):
         if candidate and Path(candidate).is_dir():
             return Path(candidate)
-    pytest.skip("no real data here: set MEMSYS_DATA or run scripts/fetch_data.py")
+    pytest.skip("no real data here: set MEMSYS_DATA or run `memsys data`")
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +37,7 @@ def locomo_file(data_dir: Path) -> Path:
     """The real ``locomo10.json``."""
     path = data_dir / "locomo10.json"
     if not path.is_file():
-        pytest.skip("locomo10.json is not in the data folder: run scripts/fetch_data.py locomo")
+        pytest.skip("locomo10.json is not in the data folder: run `memsys data locomo`")
     return path
 
 

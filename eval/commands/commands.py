@@ -31,8 +31,7 @@ EXIT_INTERRUPTED, EXIT_UNREAD = 130, 141
 EXIT_STATUSES = {
     EXIT_DONE: "done",
     EXIT_FAULT: (
-        "an exception that nobody expected, in memsys or in your own plug-in, with its traceback: "
-        "please report one of memsys"
+        "an unexpected exception, in memsys or in your own plug-in, with its traceback: please report one of memsys"
     ),
     EXIT_ERROR: "a setting, an argument or a file is wrong: one message says which, where, and what to do",
     EXIT_INCOMPLETE: "the work is not complete: what was done is kept, the same command continues",
@@ -235,7 +234,7 @@ class _Messages(_Stream):
 
 
 def _show_fault(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Write the traceback of what nobody expected, without keys."""
+    """Write the traceback of an unexpected exception, without keys."""
     sys.stderr.write(redacted("".join(traceback.format_exception(kind, error, trace))))
 
 

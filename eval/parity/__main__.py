@@ -88,7 +88,9 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="end with 0 and one line where the authors' code or prompts cannot be had",
     )
-    parser.add_argument("overrides", nargs="+", help="against=NAME conversation=ID memory=NAME dataset=NAME ...")
+    parser.add_argument(
+        "overrides", nargs="+", metavar="KEY=VALUE", help="against=NAME conversation=ID memory=NAME dataset=NAME ..."
+    )
     return parser
 
 

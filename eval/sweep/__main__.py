@@ -76,8 +76,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "overrides",
         nargs="*",
+        metavar="KEY=VALUE",
         help="as for `memsys run -m`: +sweep=clag_table1 memory=rag,clag; check: folders of runs",
     )
+    parser.add_argument("-m", "--multirun", action="store_true", help="no effect: as typed for `memsys run`")
     parser.add_argument("--gpu", help="plan: which GPU the hours are for (default: a100)")
     parser.add_argument("--out", type=Path, help="collect: folder of the summaries")
     options = parser.parse_intermixed_args(arguments)

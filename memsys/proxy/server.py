@@ -338,12 +338,12 @@ class _BelowHttp:
         self._client = client
 
     def debug(self, message: str, *args: object, exc_info: object = None, **_: object) -> None:
-        """Say what no request was made of; nothing else that comes at this level."""
+        """Log malformed requests; nothing else that comes at this level."""
         if isinstance(exc_info, HttpProcessingError):
             self.exception(message, *args, exc_info=exc_info)
 
     def exception(self, message: str, *args: object, exc_info: object = None, **_: object) -> None:
-        """Say what no request was made of, or what failed below the proxy's own code."""
+        """Log malformed requests and failures below the proxy's own code."""
         lines = str(getattr(exc_info, "message", exc_info)).strip().splitlines() or [""]
         if isinstance(exc_info, HttpProcessingError):
             self._client.complain(f"what it sent is not an HTTP request ({lines[0][:100].rstrip(':')}); it was refused")

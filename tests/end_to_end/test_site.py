@@ -137,7 +137,7 @@ def test_a_submission_says_what_was_checked(page: Page, built: Path) -> None:
     go(page, built / "index.html", "#/submissions")
     page.run("document.querySelectorAll('main details').forEach((node) => { node.open = true; })")
     shown = text(page)
-    assert "rag-sample.zip" in shown and "what can be checked fits" in shown
+    assert "rag-sample.zip" in shown and "all that can be checked fits" in shown
     assert "scored again from turn ids" in shown and "that this memory, model and code gave" in shown
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.real_data
 def file(data_dir: Path) -> Path:
     path = data_dir / "hotpot_200.json"
     if not path.is_file():
-        pytest.skip("hotpot_200.json is not in the data folder: run scripts/fetch_data.py hotpotqa20")
+        pytest.skip("hotpot_200.json is not in the data folder: run `memsys data hotpotqa20`")
     return path
 
 

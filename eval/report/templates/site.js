@@ -52,7 +52,7 @@ function submissionCard(one) {
     "section",
     { class: "card", "aria-label": one.file },
     el("h3", {}, one.page ? link(one.page, one.system) : one.file, el("span", { class: "faint" }, ` ${one.file}`)),
-    el("div", { class: "chips" }, wrong.length ? chip(`${wrong.length === 1 ? "1 thing does" : `${wrong.length} things do`} not fit, left out`, "bad") : chip("what can be checked fits", "good"), chip(one.texts ? "texts included" : "texts withheld", "plain"), chip(one.licence, "plain")),
+    el("div", { class: "chips" }, wrong.length ? chip(`${wrong.length} check${wrong.length === 1 ? "" : "s"} failed, left out`, "bad") : chip("all that can be checked fits", "good"), chip(one.texts ? "texts included" : "texts withheld", "plain"), chip(one.licence, "plain")),
     wrong.length ? [el("h5", {}, "Does not fit"), list(wrong, "small")] : null,
     folded(`Checked (${told("checked").length})`, "checked", list(told("checked"), "small")),
     folded(`Claimed (${told("claimed").length})`, "claimed", list(told("claimed"), "small")),

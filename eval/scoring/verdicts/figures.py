@@ -128,7 +128,7 @@ def figures_for(entry: Mapping[str, Json]) -> dict[str, JudgeFigures]:
     """Return the figures of the judge of some verdicts, by set of answers; empty if it was not measured as it is.
 
     Args:
-        entry: of a run's summary, see :func:`eval.judge.report.judge_summary`.
+        entry: of a run's summary, see :func:`eval.scoring.verdicts.summary.judge_summary`.
     """
     identity = entry.get("identity") or {}
     if settings_that_change_verdicts(identity.get("judge") or {}):

@@ -104,7 +104,7 @@ def judge_standing(entry: Mapping[str, Json], repository: str = "", dataset: str
     """Return the measured quality of the judge of some verdicts.
 
     Args:
-        entry: of a run's summary, see :func:`eval.judge.report.judge_summary`.
+        entry: of a run's summary, see :func:`eval.scoring.verdicts.summary.judge_summary`.
         repository: where recorded answers come from.
         dataset: preset of the data that recorded answers are about; people labelled answers to LoCoMo alone.
 

@@ -109,7 +109,7 @@ def test_the_cut_chat_is_read_where_it_exists(tmp_path: Path) -> None:
 
 def test_the_published_files(data_dir: Path) -> None:
     if not (data_dir / "beam_100k").is_dir():
-        pytest.skip("BEAM is not in the data folder: run scripts/fetch_data.py beam")
+        pytest.skip("BEAM is not in the data folder: run `memsys data beam`")
     data = BeamConfig(data_dir=str(data_dir)).load()
     assert data.notes["pinned"] is True
     wanted = {"conversations": 20, "sessions": 90, "turns": 5732, "questions": 400, "evidence_ids": 1094}

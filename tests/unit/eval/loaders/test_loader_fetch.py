@@ -192,25 +192,17 @@ def test_copies_are_checked_too(tmp_path: Path) -> None:
         copy(LOCOMO, pinned(""), tmp_path / "to/set/no", tmp_path / "third")
 
 
-def test_the_script_exits_with_2_where_a_file_is_missing(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        str(ROOT / "scripts/fetch_data.py"),
-        "locomo",
-        "--to",
-        str(tmp_path),
-        "--from",
-        str(tmp_path),
-    ]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_the_command_exits_with_2_where_a_file_is_missing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "eval", "data", "locomo", "--to", str(tmp_path), "--from", str(tmp_path)]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert "CC BY-NC 4.0" in result.stdout
     assert "has no locomo10.json" in result.stderr
 
 
-def test_the_script_sums_up_and_says_once_how_to_register(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "scripts/fetch_data.py"), "bioasq20", "--to", str(tmp_path / "new")]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_the_command_sums_up_and_says_once_how_to_register(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "eval", "data", "bioasq20", "--to", str(tmp_path / "new")]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert "0 of 6 files are in place" in result.stdout
     assert result.stderr.count("Register (free of charge)") == 1

@@ -323,16 +323,16 @@ def test_nltk_reads_the_fetched_wordnet_and_punkt(real_models: Path, monkeypatch
 
 
 @pytest.mark.real_model
-def test_script_is_a_quick_no_op_where_all_is_in_place(real_models: Path) -> None:
-    line = [sys.executable, str(ROOT / "scripts" / "fetch_models.py"), "wordnet", "punkt_tab"]
-    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=60)
+def test_the_command_is_a_quick_no_op_where_all_is_in_place(real_models: Path) -> None:
+    line = [sys.executable, "-m", "eval", "models", "wordnet", "punkt_tab"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.count("in place") == 2
     assert json.loads((real_models / ".verified" / "wordnet.json").read_text())["sha256"]
 
 
-def test_script_tells_an_unknown_name_in_one_line() -> None:
-    line = [sys.executable, str(ROOT / "scripts" / "fetch_models.py"), "nothing"]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+def test_the_command_tells_an_unknown_name_in_one_line() -> None:
+    line = [sys.executable, "-m", "eval", "models", "nothing"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
     assert done.stderr.startswith("error: there is no asset 'nothing'")
 

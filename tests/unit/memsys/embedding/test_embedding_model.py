@@ -33,7 +33,7 @@ TEXTS = [" ".join(["word", "another", "thing", "seven"][: 1 + n % 4] * (1 + n //
 
 needs_model = pytest.mark.skipif(
     not (models_dir() / MINILM.model / "config.json").is_file(),
-    reason="all-MiniLM-L6-v2 is not in the models folder: run scripts/fetch_models.py",
+    reason="all-MiniLM-L6-v2 is not in the models folder: run `memsys models`",
 )
 
 
