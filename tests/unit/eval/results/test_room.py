@@ -55,7 +55,7 @@ def test_only_runs_that_fill_the_last_budget_on_the_same_questions_are_held_agai
 def test_the_page_shows_systems_that_were_scored_without_budgets() -> None:
     groups = equal_groups(quality_groups([wide(), system()]))
     page, data, _ = equal_page(groups).files.values()
-    # Differences of 25 and 50 points; at 1 degree of freedom an interval over questions is 12.7 standard errors of 12.5.
+    # Differences of 25 and 50 points: their mean has a standard error of 12.5, and t of 1 degree of freedom is 12.7.
     assert "| sage | 25.0 | 256 | 75.0 | 37.5 | 37.5 | [-121.3, 196.3]‡ |" in page
     values = {row["system"]: row for row in csv.DictReader(io.StringIO(data)) if row["slice"] == "all"}
     assert float(values["sage"]["rag_in_as_many"]) == 37.5 and values["rag"]["rag_in_as_many"] == ""
