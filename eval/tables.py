@@ -22,6 +22,7 @@ from eval.results.tables.model import PaperTable
 from eval.results.tables.overview import CLAIMS, INDEX, claims_page, index_page, paper_overview
 from eval.results.tables.paper_page import paper_files
 from eval.results.tables.paper_tables import build_tables
+from eval.results.tables.printed_answers import answers_page, printed_answers
 from eval.results.tables.spec import load_spec, spec_names
 from eval.runs.files import write_atomic
 from eval.runs.folders import chosen_folders, short_path
@@ -118,7 +119,10 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
         for table in tables:
             files |= paper_files(table)
         if numbers is None:
-            files[f"{tables[0].paper.paper}.md"] = paper_overview(tables)
+            spec = tables[0].paper
+            files[f"{spec.paper}.md"] = paper_overview(tables)
+            if answers := printed_answers(spec.paper):
+                files[answers.file] = answers_page(answers, spec, runs)
         console().print(f"{tables[0].paper.label}: tables in {short_path(out)}", highlight=False, markup=False)
         show(_overview(tables))
         _report_unused(unused)

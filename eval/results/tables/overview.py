@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from eval.commands.rendering.markdown import page, render_markdown, section
+from eval.commands.rendering.markdown import blocks, page, render_markdown
 from eval.commands.rendering.table import Cell, Span, Table, columns, texts
 from eval.results.papers.printed import PrintedNumber, load_printed
 from eval.results.papers.superiority import check_claim, check_marks, load_superiority
@@ -102,7 +102,7 @@ def claims_page(papers: Mapping[str, Sequence[PaperTable]]) -> str:
 
 def paper_overview(tables: Sequence[PaperTable]) -> str:
     """Return the page of one paper: its cells by verdict, its claims, and the cells that do not reproduce."""
-    label, paper = tables[0].paper.label, tables[0].paper.paper
+    label, paper, elsewhere = tables[0].paper.label, tables[0].paper.paper, tables[0].paper.elsewhere
     counts = [(table, _counts(table)) for table in tables]
     total = sum((count for _, count in counts), Counter())
     rows: list[list[Cell]] = [
@@ -124,7 +124,7 @@ def paper_overview(tables: Sequence[PaperTable]) -> str:
         render_markdown(Table("Numbers that do not reproduce", texts(_DEVIATING_HEADS), deviating))
         if deviating
         else "",
-        section("What is in no table", tables[0].paper.elsewhere),
+        blocks("## What is in no table", "\n".join(f"- {line}" for line in elsewhere)) if elsewhere else "",
         f"Run the rest: `memsys reproduce {paper}`. {WRITTEN}",
     )
 
