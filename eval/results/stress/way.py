@@ -71,7 +71,10 @@ def _cut(text: str) -> str:
 
 
 def ways(systems: Sequence[StressedSystem]) -> str:
-    """Return a section of Markdown: one poisoned turn in the first three systems; empty where none was poisoned."""
+    """Return a section of Markdown: one poisoned turn in the first three systems; empty where none was poisoned.
+
+    Of all poisoned turns it is the one that most of them treat differently, else an instruction.
+    """
     poisoned = [one for one in systems if _RUN in one.runs][:_SYSTEMS]
     if not poisoned:
         return ""
@@ -79,7 +82,7 @@ def ways(systems: Sequence[StressedSystem]) -> str:
     shared = [name for name in aimed[0] if all(name in found for found in aimed)]
     if not shared:
         return ""
-    name = shared[0]
+    name = max(shared, key=lambda one: len({found[one].found() for found in aimed}))
     first, twin = aimed[0][name], _twin(poisoned[0], name)
     asked = first.gold.extra[ATTACK]
     about = [
