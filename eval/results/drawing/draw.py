@@ -113,7 +113,9 @@ def _bar_legend(axes: "Axes", panel: Panel) -> None:
     if len(panel.curves) > 1:
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, fontsize=7.5, borderpad=0)
     else:
-        axes.set_ylabel(f"{marked(panel.curves[0].label, panel.curves[0].values.values())}: {panel.y}")
+        (curve,) = panel.curves
+        name = marked(curve.label, curve.values.values())
+        axes.set_ylabel(name if curve.label == panel.y else f"{name}: {panel.y}")
 
 
 def _label(axes: "Axes", panel: Panel) -> None:

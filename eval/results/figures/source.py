@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
+from eval.config.answer_prompts import AUTHORS
 from eval.results.drawing.figure_spec import Place, Sheet, exact
 from eval.results.drawing.figures import Point, point_of
 from eval.results.figures import papers
@@ -41,6 +42,26 @@ class Source:
             for row, cell in _column(self.tables[paper, table], column, backbone)
             if cell.measured is not None and cell.printed is not None
         }
+
+    def measured_systems(self, paper: str, table: int, column: str, backbone: str) -> dict[str, Point]:
+        """Return the measured values of a column by system, whether the paper prints its row or not.
+
+        Of the rows of a system with its own settings: the one on most questions, of these the one with the authors'
+        prompts.
+        """
+        cells = [
+            (row.key, cell.measured)
+            for block, row, heading, cell in self.tables[paper, table].cells
+            if heading.label == column and block.backbone == backbone and row.key.variant in ("", AUTHORS)
+        ]
+        found = [(one.questions, key.variant == AUTHORS, key.system, one) for key, one in cells if one is not None]
+        ordered = sorted(found, key=lambda entry: entry[:3])
+        return {system: point_of(one.value, one.shown_interval) for *_, system, one in ordered}
+
+    def systems(self, paper: str, table: int) -> dict[str, str]:
+        """Return the system of each printed row of a table, by the row's label."""
+        rows = [row for block in self.tables[paper, table].blocks for row in block.rows]
+        return {row.label: row.key.system for row in rows if row.printed}
 
     def text(self, paper: str, **wanted: object) -> list[PrintedNumber]:
         """Return the numbers that a paper prints outside its tables."""

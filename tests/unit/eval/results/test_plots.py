@@ -96,6 +96,16 @@ def test_a_measured_run_stands_beside_the_printed_number(tmp_path: Path) -> None
     assert point.low < point.value < point.high
 
 
+def test_ablations_that_were_run_are_drawn_by_category(tmp_path: Path) -> None:
+    shared = {"backbone": "qwen3_8b", "dataset": "locomo", "reader": "amem"}
+    for memory, share in (("memfly", 0.5), ("memfly_no_link", 0.25)):
+        FakeRun(memory=memory, values=lambda _, name, share=share: share, **shared).write(tmp_path)  # type: ignore[misc, arg-type]
+    *_, panel = by_name(read_runs([tmp_path])[0])["memfly_figure2"].panels[3:4]
+    assert panel.title == "(a) construction, by category"
+    assert {curve.label: set(values(curve)) for curve in panel.curves} == {"MEMFLY": {50.0}, "w/o Link": {25.0}}
+    assert set(panel.curves[0].values) == {"Multi Hop", "Temporal", "Open Domain", "Single Hop", "Adversarial"}
+
+
 def test_runs_are_grouped_by_the_questions_they_were_asked(tmp_path: Path) -> None:
     for memory in ("rag", "amem"):
         FakeRun(memory=memory).write(tmp_path)
@@ -237,7 +247,7 @@ def test_a_papers_figure_marks_it_too(tmp_path: Path) -> None:
     FakeRun(**run, conversations=("conv-26",)).write(tmp_path)  # type: ignore[arg-type]
     sheet = by_name(read_runs([tmp_path])[0])["memfly_figure2"]
     text = words(draw_sheet(sheet, tmp_path))
-    assert "measured F1 ‡" in text
+    assert "measured ‡" in text
     assert "‡ only one conversation" in text
 
 
