@@ -29,6 +29,7 @@ _DATES = tuple(
         (r"(?<!\d)((?:19|20)\d{2})(?!\d)", ("year",)),
     )
 )
+_DIGIT = re.compile(r"\d")
 #: Months that are no other word.
 _ALONE = re.compile(r"\b(January|February|April|June|July|August|September|October|November|December)\b", re.IGNORECASE)
 
@@ -40,7 +41,7 @@ def date_parts(text: str) -> frozenset[tuple[str, int]]:
     A number is a day only next to a month; May and March count as months only next to a day or a year.
     """
     found = {("month", MONTHS[match[1].lower()]) for match in _ALONE.finditer(text)}
-    for pattern, fields in _DATES:
+    for pattern, fields in _DATES if _DIGIT.search(text) else ():  # each of them has a digit
         for match in pattern.finditer(text):
             found |= {
                 (field, MONTHS.get(value.lower()) or int(value))

@@ -19,6 +19,7 @@ class StoredTurns:
         self._run_dir = run_dir
         self._entries: dict[str, Sequence[StoredEntry] | None] = {}
         self._texts: dict[str, dict[str, list[str]]] = {}
+        self._turns: dict[str, frozenset[str] | None] = {}
 
     @cached_property
     def _memories(self) -> Memories:
@@ -34,9 +35,10 @@ class StoredTurns:
         ``None`` where there is no snapshot, or where the system does not say where its entries are: the turns that its
         snapshot names may be what was written, of which nothing need be kept.
         """
-        if not self._says_entries or not self._memories.known(conversation_id):
-            return None
-        return self._memories.turns(conversation_id)
+        if conversation_id not in self._turns:
+            known = self._says_entries and self._memories.known(conversation_id)
+            self._turns[conversation_id] = self._memories.turns(conversation_id) if known else None
+        return self._turns[conversation_id]
 
     def texts(self, conversation_id: str, turns: Iterable[str]) -> list[str] | None:
         """Return all that the entries say that came from some turns; ``None`` where :meth:`of` knows nothing."""
