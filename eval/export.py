@@ -33,6 +33,7 @@ from memsys.vocabulary import Json, Sample
 
 #: Formats of other projects.
 FORMATS = ("trec", "mteb", "every_eval_ever")
+_RANKED = "these rank turns: a tool's recall at ten is recall_turns@10, not recall@10, which counts memories"
 #: Parts of ``run.json`` that are kept.
 _KEPT = (
     "schema_version", "run_id", "experiment", "status", "started", "finished", "seed", "mode", "config", "data",
@@ -186,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say(export_to(path, options.to, options.out or path / options.to, options.model_id))
         else:
             _say(str(export_run(path, options.out or SUMMARIES)))
-    remark = "" if options.to is not None else tracked_remark(options.out or SUMMARIES)
+    remark = _RANKED if options.to == "trec" else "" if options.to else tracked_remark(options.out or SUMMARIES)
     if remark:
         console().print(remark, highlight=False, markup=False)
     return 0

@@ -219,9 +219,12 @@ def test_a_run_is_frames(tmp_path: Path) -> None:
         memsys.load_run(tmp_path / "none")
 
 
-def test_trec_files_give_an_independent_tool_our_own_numbers(tmp_path: Path) -> None:
+def test_trec_files_give_an_independent_tool_our_own_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = retrieval_run(tmp_path)
     assert export([str(path), "--to", "trec", "--out", str(tmp_path / "trec")]) == 0
+    assert "recall at ten is recall_turns@10" in " ".join(capsys.readouterr().out.split())
     ranking = list(ir_measures.read_trec_run(str(tmp_path / "trec" / f"{path.name}.run")))
     gold = list(ir_measures.read_trec_qrels(str(tmp_path / "trec" / f"{path.name}.qrels")))
     wanted = {"recall@5": ir_measures.R @ 5, "recall@10": ir_measures.R @ 10, "ndcg@10": ir_measures.nDCG @ 10}
