@@ -27,9 +27,12 @@ class BoundedBody:
     """Collects a body.
 
     Args:
-        headers: of the reply.
+        headers: of the reply, names in lower case.
         limit: bytes of the body, unpacked.
         setting: that moves the limit, for the message; empty where none does.
+
+    Attributes:
+        has_length: the headers give the length of what comes, which is within the limit.
 
     Raises:
         BodyError: it is packed in a way that was not asked for, or its length is above the limit already.
@@ -39,13 +42,14 @@ class BoundedBody:
         self._limit, self._setting = limit, setting
         self._pieces: list[bytes] = []
         self._size = 0
-        packing = headers.get("Content-Encoding", "").strip().lower()
+        packing = headers.get("content-encoding", "").strip().lower()
         if packing not in ("", "identity", "gzip", "x-gzip", "deflate"):
             raise BodyError(f"the reply is packed as {packing[:40]!r}, which was not asked for")
         self._packing = packing
         self._unpack = zlib.decompressobj(_WINDOW) if packing not in ("", "identity") else None
-        length = headers.get("Content-Length", "")
-        if length.isascii() and length.isdigit() and (len(length) > 15 or int(length) > limit):
+        length = headers.get("content-length", "")
+        self.has_length = length.isascii() and length.isdigit()
+        if self.has_length and (len(length) > 15 or int(length) > limit):
             raise self._too_large()
 
     def add(self, piece: bytes) -> None:

@@ -29,6 +29,7 @@ _NAMES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("x-tokenlimit-limit", "x-tokenlimit-remaining", ""),
     ),
 }  # fmt: skip
+_REMAINING = frozenset(remaining for families in _NAMES.values() for _, remaining, _ in families)
 #: Seconds after which a limit is full again where no header says it, and the longest wait by a header: a limit by the
 #: day is left to the server's refusal, which says how long to wait.
 _MINUTE = 60.0
@@ -79,8 +80,10 @@ class RateLimits:
         """Read the headers of a reply.
 
         Args:
-            headers: names in any case.
+            headers: names in lower case.
         """
+        if _REMAINING.isdisjoint(headers):
+            return
         for name, families in _NAMES.items():
             for size, remaining, reset in families:
                 left = _number(headers.get(remaining))

@@ -65,6 +65,8 @@ _FILTER_WORDS = (
 )  # fmt: skip
 #: Where a body has its message that has no ``error``.
 _MESSAGES = ("message", "detail", "error_description", "title")
+#: Fields of which one at least is in a body that states an error.
+_STATE_ERRORS = frozenset({"error", "errors", "promptFeedback", "prompt_feedback", "prompt_filter_results"})
 #: Statuses with which filters are reported.
 _FILTER_STATUS = frozenset({400, 403, 422, 451})
 _STATUS_OF_UNKNOWN = 500
@@ -129,6 +131,8 @@ def stated_error(payload: Any) -> StatedError | None:
         payload: the JSON of the body.
     """
     for part in _bodies(payload):
+        if _STATE_ERRORS.isdisjoint(part):
+            continue
         for error in (part.get("error"), part.get("errors")):
             if found := _read(error):
                 return found

@@ -31,6 +31,8 @@ class Parsed:
 
 def clean(text: str) -> str:
     """Replace half surrogate pairs, which small models emit as JSON escapes and no file can hold."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

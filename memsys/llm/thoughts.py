@@ -68,9 +68,10 @@ def read_text(text: str) -> ReplyText:
 
     A mark that is only mentioned (in quotation marks, as a word of a sentence, in a JSON text) is left where it is.
     """
-    if text.lstrip().startswith("{") and _is_json(text):
+    found = _harmony(text) or _paired(text)
+    if found.rule and text.lstrip().startswith("{") and _is_json(text):
         return ReplyText(text)
-    return _harmony(text) or _paired(text)
+    return found
 
 
 def strip_thinking(text: str) -> str:

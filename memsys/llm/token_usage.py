@@ -94,5 +94,6 @@ def is_shortened(completion: Completion, prompt: str) -> bool:
     """
     if completion.estimated or not completion.prompt_tokens:
         return False
-    least = len(prompt.split()) + len(_UNSPACED.findall(prompt)) // _UNSPACED_PER_TOKEN
+    unspaced = 0 if prompt.isascii() else len(_UNSPACED.findall(prompt))
+    least = len(prompt.split()) + unspaced // _UNSPACED_PER_TOKEN
     return completion.prompt_tokens + (completion.cached_tokens or 0) < _SHORTENED * least

@@ -50,7 +50,7 @@ def ask(url: str, folder: Path, **changes: Any) -> CallRecord:
 
 
 def body(pieces: list[bytes], limit: int = 1000, **headers: str) -> bytes:
-    found = BoundedBody({name.replace("_", "-"): value for name, value in headers.items()}, limit, "a.setting")
+    found = BoundedBody({name.replace("_", "-").lower(): value for name, value in headers.items()}, limit, "a.setting")
     for piece in pieces:
         found.add(piece)
     return found.whole()

@@ -67,7 +67,7 @@ def test_what_fails_on_the_way_is_sent_again(server: StubServer, tmp_path: Path,
         ("500", "status 500: stub failure 500"),
         ("garbage", "not JSON"),
         ("empty_choices", "not a completion"),
-        ("drop", "ServerDisconnectedError"),
+        ("drop", "connection closed before message completed"),
     ],
 )
 def test_a_failure_that_stays_is_an_error_and_no_reply(
@@ -358,7 +358,7 @@ def test_hosted_settings_that_cannot_work(changes: dict[str, Any], said: str) ->
 
 
 def test_a_thousand_in_flight(tmp_path: Path) -> None:
-    with stub(delay=0.05) as server:
+    with stub(delay=2) as server:
 
         async def run() -> float:
             enter()
@@ -371,5 +371,5 @@ def test_a_thousand_in_flight(tmp_path: Path) -> None:
                 return time.process_time() - begun
 
         seconds = asyncio.run(run())
-        assert server.state.count == 1000 and server.state.most_in_flight > 200
+        assert server.state.count == 1000 and server.state.most_in_flight > 900
         assert seconds < 6  # with the stub's own share; a pool that is scanned per request takes 20
