@@ -4,13 +4,21 @@ pyreqwest sends them, a binding of Rust's reqwest: with 256 requests in flight a
 processor time, and most of it on a thread of its own.
 """
 
+import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyreqwest.client import ClientBuilder
-from pyreqwest.exceptions import BodyDecodeError, BuilderError, NetworkError, RequestError, RequestTimeoutError
+from pyreqwest.exceptions import (
+    BodyDecodeError,
+    BuilderError,
+    ClientClosedError,
+    NetworkError,
+    RequestError,
+    RequestTimeoutError,
+)
 
 from memsys.errors import MemsysError
 from memsys.http_bodies import ACCEPTED, BoundedBody
@@ -71,10 +79,11 @@ class HttpClient:
 
     def __init__(self) -> None:
         self._clients: dict[str, Client] = {}
+        self._closed = False
 
     async def close(self) -> None:
         """Close all connections."""
-        clients, self._clients = self._clients, {}
+        clients, self._clients, self._closed = self._clients, {}, True
         for client in clients.values():
             await client.close()
 
@@ -89,30 +98,40 @@ class HttpClient:
 
         Raises:
             BodyError: the body is too large, or cannot be unpacked.
+            asyncio.CancelledError: the task was cancelled, or the client closed.
             ConnectionFailedError: no connection came about within ``CONNECT_SECONDS``, or it broke.
             ExchangeError: what came is not HTTP, or the address is none.
             TimeoutError: the reply was not whole in time.
         """
+        if self._closed:
+            raise asyncio.CancelledError
         begun = perf_counter()
         try:
-            async with self._built(request, timeout) as response:
-                headers = _readable(response.headers)
-                body = BoundedBody(headers, largest, setting)
-                if body.has_length:
-                    body.add(bytes(await response.bytes()))
-                    return Answered(response.status, headers, body.whole())
-                read = response.body_reader.read_chunk
-                while (piece := await read()) is not None:
-                    body.add(bytes(piece))
-                return Answered(response.status, headers, body.whole())
+            return await self._exchange(request, timeout, largest, setting)
         except RequestTimeoutError as error:
             if perf_counter() - begun >= timeout:
                 raise TimeoutError from error
             raise ConnectionFailedError(f"no connection within {CONNECT_SECONDS:.0f} s") from error
+        except ClientClosedError as error:
+            raise asyncio.CancelledError from error
         except (NetworkError, BodyDecodeError) as error:
             raise ConnectionFailedError(_causes(error)) from error
         except (BuilderError, RequestError) as error:
             raise ExchangeError(_causes(error)) from error
+        finally:
+            _end_where_cancelled()
+
+    async def _exchange(self, request: HttpRequest, timeout: float, largest: int, setting: str) -> Answered:
+        async with self._built(request, timeout) as response:
+            headers = _readable(response.headers)
+            body = BoundedBody(headers, largest, setting)
+            if body.has_length:
+                body.add(bytes(await response.bytes()))
+                return Answered(response.status, headers, body.whole())
+            read = response.body_reader.read_chunk
+            while (piece := await read()) is not None:
+                body.add(bytes(piece))
+            return Answered(response.status, headers, body.whole())
 
     def _built(self, request: HttpRequest, timeout: float) -> "StreamRequest":
         built = self._client(request.proxy).request(request.method, request.url).headers(request.headers)
@@ -131,6 +150,13 @@ class HttpClient:
         if proxy not in self._clients:
             self._clients[proxy] = _client(proxy)
         return self._clients[proxy]
+
+
+def _end_where_cancelled() -> None:
+    """End a task that was cancelled: pyreqwest ends the wait with the reply where that came at the same moment."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _client(proxy: str) -> "Client":

@@ -144,7 +144,6 @@ class Transport:
             self._batches = None
         if self._http is not None:
             await self._http.close()
-            self._http = None
 
     def limits(self) -> Mapping[str, float]:
         """Return the first server's limits by the minute, as far as its replies state them."""

@@ -317,7 +317,7 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None and not self._transport.is_closing():
             lines = {"Content-Type": "application/json", **(headers or {}), "Content-Length": size or len(body)}
             head = f"HTTP/1.1 {status} X\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-            self._transport.write(head.encode() + b"\r\n" + body)
+            self._transport.write(head.encode("utf-8", "surrogateescape") + b"\r\n" + body)
 
 
 class StubServer:

@@ -12,8 +12,9 @@ from memsys.errors import BackboneError, ConfigError
 from memsys.llm.cache import ReplyCache
 from memsys.llm.contract import Reply
 from memsys.llm.endpoints import Endpoints
-from memsys.llm.engines.contract import Endpoint, OtherServerError
+from memsys.llm.engines.contract import Answered, Endpoint, OtherServerError
 from memsys.llm.engines.openai import OpenAIEngineConfig
+from memsys.llm.http_client import HttpClient, HttpRequest
 from memsys.llm.ledger import CallRecord
 from memsys.llm.refusals import StatedError, refusal, stated_error
 from memsys.retrying import asked_pause
@@ -373,3 +374,43 @@ def test_a_thousand_in_flight(tmp_path: Path) -> None:
         seconds = asyncio.run(run())
         assert server.state.count == 1000 and server.state.most_in_flight > 900
         assert seconds < 6  # with the stub's own share; a pool that is scanned per request takes 20
+
+
+def test_a_client_that_is_closed_cancels_what_is_on_its_way() -> None:
+    came, ended = asyncio.Event(), asyncio.Event()
+
+    async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.set()
+        await ended.wait()
+        writer.close()
+
+    async def run() -> list[bool]:
+        client = HttpClient()
+        async with await asyncio.start_server(never, "127.0.0.1", 0) as listening:
+            url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+            request = HttpRequest("POST", url, {}, data=b"{}")
+            asked = asyncio.create_task(client.exchange(request, timeout=30, largest=1000))
+            await came.wait()
+            await client.close()
+            later = asyncio.create_task(client.exchange(request, timeout=30, largest=1000))
+            await asyncio.wait([asked, later])
+            ended.set()
+            await asyncio.sleep(0)
+        return [asked.cancelled(), later.cancelled()]
+
+    assert asyncio.run(run()) == [True, True]
+
+
+def test_a_header_that_is_no_text_is_left_out(server: StubServer) -> None:
+    server.state.bodies = lambda _: (200, {}, {"X-Odd": "caf\udce9", "X-Even": "1"})
+
+    async def run() -> Answered:
+        client = HttpClient()
+        try:
+            request = HttpRequest("POST", f"{server.url}/chat/completions", {}, data=b"{}")
+            return await client.exchange(request, timeout=30, largest=1000)
+        finally:
+            await client.close()
+
+    answered = asyncio.run(run())
+    assert answered.headers["x-even"] == "1" and "x-odd" not in answered.headers and answered.body == b"{}"
