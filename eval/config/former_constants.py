@@ -6,6 +6,8 @@ Its identity leaves them out, so that its folder is found again and it is not ru
 from collections.abc import Mapping
 from typing import Any
 
+from eval.config.memory_parts import with_changed_parts
+
 #: Settings of memories by dotted key, and the value that stood in code.
 FORMER_CONSTANTS: Mapping[str, Any] = {
     "card_profiles": "own",  # CLAG
@@ -52,12 +54,14 @@ FORMER_CONSTANTS: Mapping[str, Any] = {
 
 def without_former_constants(memory: Mapping[str, Any]) -> dict[str, Any]:
     """Copy a memory's settings, and those of its host, without the former constants that have their value of then."""
+    return with_changed_parts(memory, _without_own)
+
+
+def _without_own(memory: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: dict(value) if isinstance(value, Mapping) else value for key, value in memory.items()}
     for dotted, constant in FORMER_CONSTANTS.items():
         parent, _, child = dotted.rpartition(".")
         group = kept.get(parent) if parent else kept
         if isinstance(group, dict) and child in group and group[child] == constant:
             del group[child]
-    if isinstance(kept.get("host"), Mapping):
-        kept["host"] = without_former_constants(kept["host"])
     return kept

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eval.config.memory_parts import memory_parts, with_changed_parts
 from memsys.errors import ConfigError
 from memsys.prompt_packs.catalogue import PARTS, Absence, Pack, PackPrompt, pack_of
 from memsys.prompt_packs.local import how_to_fetch, is_present, is_reference, prompts_dir
@@ -61,9 +62,11 @@ def with_authors_prompts(part: Mapping[str, Any]) -> dict[str, Any]:
         MissingPromptsError: a prompt has not been fetched.
         ConfigError: the pack is broken.
     """
+    return with_changed_parts(part, _with_own_authors_prompts)
+
+
+def _with_own_authors_prompts(part: Mapping[str, Any]) -> dict[str, Any]:
     changed = deepcopy(dict(part))
-    if isinstance(host := changed.get("host"), Mapping):
-        changed["host"] = with_authors_prompts(host)
     group = _group("", changed)
     _check_present(group)
     found = [(role, entry) for role, entry in group.entries() if isinstance(entry, PackPrompt)]
@@ -97,9 +100,7 @@ def prompt_rows(settings: Mapping[str, Any]) -> list[dict[str, Json]] | None:
     if not wants_authors(settings):
         return None
     memory = settings["memory"]
-    groups = [_group(memory["name"], memory)]
-    if isinstance(memory.get("host"), Mapping):
-        groups.append(_group(memory["name"], memory["host"]))
+    groups = [_group(memory["name"], part) for _, part in memory_parts(memory)]
     groups.append(_group("reader", settings["reader"]))
     return [_row(group, role, entry) for group in groups for role, entry in group.entries()]
 

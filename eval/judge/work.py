@@ -16,12 +16,11 @@ from eval.judge.judging import AnswerJudge, JudgedItem, items_of
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
 from eval.running.backbones import engines_for
 from eval.running.budgets import BudgetLimits
-from eval.running.plan import without
 from eval.running.servers import fitted
 from eval.running.unanswered import UnansweredLimits, UnansweredWatch
 from eval.runs.files import JsonLines, write_json, write_rows
 from eval.runs.folders import find_run_folders
-from eval.runs.identity import differences
+from eval.runs.identity import differences, without
 from eval.runs.load import find_record, load_answers, load_references
 from eval.runs.provenance import commit
 from eval.runs.records import SCHEMA_VERSION

@@ -8,7 +8,7 @@ from typing import Any
 from eval.config.answer_prompts import prompts_of
 from eval.config.presets import current_name
 from eval.loaders.registry import info_of, is_own
-from eval.runs.identity import identity_hash, without_name
+from eval.runs.identity import NOT_IDENTITY, identity_hash, without_name
 from eval.runs.records import ScoreRow
 from eval.scoring.columns import ScoreColumns, columns_of
 from eval.scoring.unanswered import OUTCOMES, unanswered_text
@@ -22,20 +22,8 @@ _VLLM = "vllm"
 _LOCAL_ENGINES = (_VLLM, "llamacpp")
 #: Memories that bound what a memory can do.
 _REFERENCES = ("no_memory", "oracle", "full_context")
-#: Settings that cannot move a score; runs that differ in nothing else and the seed are repetitions of each other.
-_NOT_SETTINGS = (
-    "seed",
-    "experiment",
-    "schedule",
-    "protocol",
-    "scoring",
-    "progress",
-    "score",
-    "show_answers",
-    "use_cache",
-    "unanswered",
-    "timing",
-)
+#: Settings in which repetitions of a run differ, and those that move no score.
+_NOT_SETTINGS = (*NOT_IDENTITY, "seed", "timing")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from eval.commands.terminal import complain, console, say
 from eval.config.answer_prompts import OTHER, prompts_of, reworded_roles
+from eval.config.memory_parts import memory_parts
 from eval.running.progress import RunTotals
 from eval.running.recording import reference_records, updates_records
 from eval.runs.load import lost_calls
@@ -76,9 +77,9 @@ def check_prompt_files(directory: RunDirectory, settings: Mapping[str, Any]) -> 
 def _prompt_files(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the roles as ``run.json`` names them, with the file that the settings name for their prompts."""
     memory, reader = (settings.get(part) or {} for part in ("memory", "reader"))
-    for group, part in ((memory.get("name"), memory), (memory.get("name"), memory.get("host")), ("reader", reader)):
-        roles = part.get("roles") if isinstance(part, Mapping) else None
-        for role, own in (roles or {}).items():
+    groups = [(memory.get("name"), part) for _, part in memory_parts(memory)]
+    for group, part in (*groups, ("reader", reader)):
+        for role, own in (part.get("roles") or {}).items():
             file = own.get("prompt") if isinstance(own, Mapping) else None
             if isinstance(file, str) and file and not is_reference(file):
                 yield f"{group}.{role}", file

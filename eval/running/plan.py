@@ -1,6 +1,6 @@
 """Plan of a run: its parts and settings, their identity, and the run's folder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from eval.running.reader import ReaderConfig
 from eval.running.roles import check_raw_roles, delegated_roles
 from eval.running.schedule import Schedule
 from eval.running.unanswered import UNANSWERED, UnansweredLimits, read_unanswered
-from eval.runs.identity import as_written, identity_hash, without_name
+from eval.runs.identity import NOT_IDENTITY, as_written, identity_hash, without, without_name
 from memsys.errors import ConfigError, quoted
 from memsys.files import path_problem
 from memsys.index.settings import FLAT, IndexSettings
@@ -28,11 +28,6 @@ from memsys.vocabulary import Json
 
 MODES = ("answers", "retrieval_only")
 TIMINGS = ("throughput", "latency")
-#: Settings that cannot change an answer or a retrieval: where files lie, how work is spread, what is done afterwards.
-NOT_IDENTITY = (
-    "experiment", "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving", "budget", "unanswered",
-    "progress", "score", "show_answers", "scoring", "protocol", "schedule", "chat_roles",
-)  # fmt: skip
 #: Settings that hold settings, and how one of these is written.
 SECTIONS = {"index": "kind=hnsw", "schedule": "warmup=0", "serving": "shared=true", "budget": "tokens=100000",
             "unanswered": "stop_share=null", "context": "budget=1024", "stress": "kind=noise"}  # fmt: skip
@@ -290,17 +285,6 @@ def _by_number(dataset: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:
         return {**dataset, "categories": category_numbers(categories, info.category_names, info.kinds)}
     except ConfigError:
         return dataset
-
-
-def without(node: Mapping[str, Any], dotted: Sequence[str]) -> dict[str, Any]:
-    """Copy a tree without some of its keys; ``engine.port`` names a key of a child."""
-    copy = {key: dict(value) if isinstance(value, Mapping) else value for key, value in node.items()}
-    for name in dotted:
-        parent, _, child = name.rpartition(".")
-        target = copy.get(parent) if parent else copy
-        if isinstance(target, dict):
-            target.pop(child, None)
-    return copy
 
 
 def run_path(plan: Plan, identity: Mapping[str, Json]) -> Path:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from eval.commands.plugins import plugin_versions
 from eval.config.prompt_choice import prompt_rows
+from eval.config.recorded_deviations import run_deviations
 from eval.loaders.contract import LoadedData
-from eval.results.papers.deviations import run_deviations
 from eval.running.loading import embeds
-from eval.running.plan import Plan, without
+from eval.running.plan import Plan
+from eval.runs.identity import without
 from eval.runs.memory_code import memory_code
 from eval.runs.provenance import commit, hardware, packages
 from eval.runs.records import ReferenceRecord, UpdatesRecord

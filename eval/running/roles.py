@@ -1,9 +1,11 @@
 """Roles of a run's memory: which of them ask the second backbone, and which a chat in place of a raw prompt."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from eval.config.compose import choice_settings
+from eval.config.memory_parts import memory_parts, with_changed_parts
 from eval.config.presets import MEMORY, preset_names
 from memsys.errors import ConfigError
 
@@ -49,12 +51,14 @@ def named_roles(key: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 def with_chats(memory: Mapping[str, Any], roles: Collection[str]) -> dict[str, Any]:
     """Copy a memory's settings, and those of its host, with these roles asked through a chat, not by raw prompts."""
+    return with_changed_parts(memory, partial(_with_own_chats, roles=roles))
+
+
+def _with_own_chats(memory: Mapping[str, Any], roles: Collection[str]) -> dict[str, Any]:
     changed = dict(memory)
     if isinstance(given := memory.get("roles"), Mapping):
         chats = {name: {**given[name], "raw": False} for name in roles if (given.get(name) or {}).get("raw")}
         changed["roles"] = {**given, **chats}
-    if isinstance(host := memory.get("host"), Mapping):
-        changed["host"] = with_chats(host, roles)
     return changed
 
 
@@ -69,7 +73,7 @@ def check_raw_roles(memory: Mapping[str, Any], parts: Mapping[str, Any], delegat
     Raises:
         ConfigError: one does not; names the settings.
     """
-    for path, role in _raw_roles(memory, "memory"):
+    for path, role in _raw_roles(memory):
         part = "second" if role in delegated else "backbone"
         if parts[part] is not None and not parts[part].completions:
             raise ConfigError(
@@ -78,19 +82,17 @@ def check_raw_roles(memory: Mapping[str, Any], parts: Mapping[str, Any], delegat
             )
 
 
-def _raw_roles(memory: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
+def _raw_roles(memory: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield dotted key and name of each role that sends a raw prompt."""
-    for name, role in (memory.get("roles") or {}).items():
-        if isinstance(role, Mapping) and role.get("raw"):
-            yield f"{path}.roles.{name}", name
-    if isinstance(host := memory.get("host"), Mapping):
-        yield from _raw_roles(host, f"{path}.host")
+    for path, part in memory_parts(memory):
+        for name, role in (part.get("roles") or {}).items():
+            if isinstance(role, Mapping) and role.get("raw"):
+                yield f"{path}.roles.{name}", name
 
 
 def role_names(memory: Mapping[str, Any]) -> set[str]:
     """Return the roles in the settings of a memory and of its host."""
-    host = memory.get("host")
-    return set(memory.get("roles") or ()) | (role_names(host) if isinstance(host, Mapping) else set())
+    return {role for _, part in memory_parts(memory) for role in part.get("roles") or ()}
 
 
 def _preset_roles() -> Iterable[set[str]]:

@@ -2,12 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memsys.credentials import without_secrets
 from memsys.vocabulary import Json
 
+#: Settings that cannot change an answer or a retrieval: where files lie, how work is spread, what is done afterwards.
+NOT_IDENTITY = (
+    "experiment", "run_dir", "runs_dir", "cache_dir", "use_cache", "cache_shared", "serving", "budget", "unanswered",
+    "progress", "score", "show_answers", "scoring", "protocol", "schedule", "chat_roles",
+)  # fmt: skip
 #: Differences that an error lists, and characters of each.
 _LISTED, _LINE_CHARS = 6, 100
 
@@ -27,6 +32,17 @@ def without_name(part: Any) -> Any:
     if not isinstance(part, Mapping):
         return part
     return {key: without_name(value) if key == "host" else value for key, value in part.items() if key != "name"}
+
+
+def without(node: Mapping[str, Any], dotted: Sequence[str]) -> dict[str, Any]:
+    """Copy a tree without some of its keys; ``engine.port`` names a key of a child."""
+    copy = {key: dict(value) if isinstance(value, Mapping) else value for key, value in node.items()}
+    for name in dotted:
+        parent, _, child = name.rpartition(".")
+        target = copy.get(parent) if parent else copy
+        if isinstance(target, dict):
+            target.pop(child, None)
+    return copy
 
 
 def as_written(parts: Mapping[str, Json]) -> dict[str, Json]:

@@ -18,7 +18,7 @@ class RunRecord:
 
     ``identity`` is what must agree for a resume: resolved config without the fields that cannot change a result,
     data checksum, and model fingerprint. ``config`` is the whole resolved config. ``departures`` names where the memory
-    deviates from its paper or release (:mod:`eval.results.papers.deviations`); ``None`` where its system does not say.
+    deviates from its paper or release (:mod:`eval.config.recorded_deviations`); ``None`` where its system does not say.
     ``prompt_sources`` says of each role whether its prompt is the authors', from which file and with which checksums,
     or why not (:mod:`eval.config.prompt_choice`); ``None`` where all prompts are ours.
     """

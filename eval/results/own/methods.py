@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval.commands.rendering.table import DASH, Table, columns, records
+from eval.config.memory_parts import memory_parts
 from eval.results.compare.rows import labels
 from eval.results.own.method_values import dataset_key, fit, measured
 from eval.results.papers.expectations import ExpectedValue, MethodCount, method_counts
@@ -88,9 +89,8 @@ def method_groups(runs: Sequence[StoredRun]) -> list[MethodGroup]:
 
 def _system(memory: Mapping[str, Any]) -> str:
     """Return the package of a run's system; of a gate, with its host's."""
-    own = module_of(str(memory.get("_target_"))).rpartition(".")[2]
-    host = memory.get("host")
-    return f"{own} before {_system(host)}" if isinstance(host, Mapping) else own
+    modules = (module_of(str(part.get("_target_"))) for _, part in memory_parts(memory))
+    return " before ".join(module.rpartition(".")[2] for module in modules)
 
 
 def _group(system: str, dataset: str, runs: Sequence[StoredRun]) -> MethodGroup:

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from eval.config.memory_parts import memory_parts
 from eval.loaders.registry import DATASETS
 from memsys.deviations import system_of
 from memsys.errors import ConfigError
@@ -87,13 +88,15 @@ def method_counts(memory: Mapping[str, Any]) -> tuple[MethodCount, ...]:
     Raises:
         ConfigError: a system's file is broken.
     """
-    host = memory.get("host")
-    below = method_counts(host) if isinstance(host, Mapping) else ()
+    return tuple(count for _, part in memory_parts(memory) for count in _own_counts(part))
+
+
+def _own_counts(memory: Mapping[str, Any]) -> tuple[MethodCount, ...]:
     try:
         file = system_of(str(memory.get("_target_")), FILE)[1]
     except ConfigError:  # a system that is not installed here
-        return below
-    return (*(read_counts(file) if file.is_file() else ()), *below)
+        return ()
+    return read_counts(file) if file.is_file() else ()
 
 
 @cache

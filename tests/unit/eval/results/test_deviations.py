@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from eval.config.recorded_deviations import run_deviations
 from eval.export import export_run
-from eval.results.papers.deviations import checked, deviations_page, load_deviations, run_deviations, systems
+from eval.results.papers.deviations import checked, deviations_page, load_deviations, systems
 from eval.runs.exports import read_export
 from memsys.deviations import Deviation, read_deviations, system_of
 from memsys.errors import ConfigError
@@ -165,7 +166,7 @@ def test_a_gate_names_its_hosts_deviations_too(monkeypatch: pytest.MonkeyPatch, 
     own = written(tmp_path, {"id": "gate_only", "presets": ["gated"]})
     real = system_of
     monkeypatch.setattr(
-        "eval.results.papers.deviations.system_of", lambda target: ("gate", own) if "gate" in target else real(target)
+        "eval.config.recorded_deviations.system_of", lambda target: ("gate", own) if "gate" in target else real(target)
     )
     found = [one["id"] for one in run_deviations(gate) or []]
     assert found[0] == "gate_only"
