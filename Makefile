@@ -102,9 +102,9 @@ test-serve: serve-env  ## really serve SmolLM2 with vLLM and run an experiment a
 	$(PY) -m pytest -m serve tests/serve -p no:xdist
 	$(PY) -m eval.run backbone=smollm2_135m_vllm memory=rag_quickstart dataset=locomo_sample dataset.limit_questions=8 use_cache=false run_dir=$$(mktemp -d)
 
-test-architectures: serve-env  ## each paper's experiment from command to table on its backbone's architecture with random weights, in vLLM
+test-architectures: serve-env  ## each paper's experiment from command to table on its backbone's architecture with random weights, in vLLM (ONLY=clag: one)
 	@HF_HUB_OFFLINE=0 $(PY) -m eval models qwen25_coder_05b
-	$(PY) -m pytest -m serve tests/architectures -p no:xdist --durations=0
+	$(PY) -m pytest -m serve tests/architectures -p no:xdist --durations=0 $(if $(ONLY),-k "$(ONLY)")
 
 SERVERS := .venv-servers
 $(SERVERS)/.stamp: tests/servers/requirements.lock tests/servers/llama_cpp_python.lock
