@@ -71,7 +71,7 @@ def parse_date(value: object) -> datetime | None:
 
 def naming_turns(node: Any) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
     """Yield mappings that hold ids of turns themselves, not in a mapping below, with these ids."""
-    if isinstance(node, Mapping):
+    if isinstance(node, dict):
         if turns := _turns(node):
             yield turns, node
         for value in node.values():

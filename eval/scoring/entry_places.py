@@ -97,8 +97,8 @@ def reach(node: Any, keys: KeyPath) -> Iterator[Any]:
         return
     first, *rest = keys
     if first == "*":
-        below = list(node.values()) if isinstance(node, Mapping) else node if isinstance(node, list) else []
+        below = list(node.values()) if isinstance(node, dict) else node if isinstance(node, list) else []
     else:
-        below = [node[first]] if isinstance(node, Mapping) and first in node else []
+        below = [node[first]] if isinstance(node, dict) and first in node else []
     for each in below:
         yield from reach(each, tuple(rest))

@@ -11,7 +11,7 @@ from typing import Any
 from eval.loaders.question_types import ADVERSARIAL
 from eval.runs.records import ReferenceRecord, RetrievalRecord
 from eval.scoring.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of, mean
-from eval.scoring.shown import shown_texts
+from eval.scoring.shown import shown_hits, texts_of
 
 
 def evidence_density(
@@ -48,7 +48,7 @@ def retrieved(reference: ReferenceRecord, retrieval: RetrievalRecord) -> Retriev
     Returns:
         ``None`` where the blocks are not known.
     """
-    blocks = shown_texts(retrieval)
+    blocks = texts_of(retrieval, shown_hits(retrieval))
     if blocks is None:
         return None
     words = content_words(reference.answers[0]) if reference.answers else frozenset()

@@ -34,14 +34,17 @@ def _one_spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def shown_texts(retrieval: RetrievalRecord) -> list[str] | None:
+def texts_of(retrieval: RetrievalRecord, shown: Sequence[HitRecord] | None) -> list[str] | None:
     """Return the texts of the memories in a context.
+
+    Args:
+        retrieval: with the context.
+        shown: memories in it, as :func:`shown_hits` found them.
 
     Returns:
         ``None`` where they are not known: see :func:`shown_hits`; or the hits hold no text of their own, and stand for
         a conversation that is shown as a whole.
     """
-    shown = shown_hits(retrieval)
     if shown is None or (retrieval.hits and not any(hit.text for hit in retrieval.hits)):
         return None
     return [hit.text for hit in shown]

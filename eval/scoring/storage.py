@@ -95,7 +95,7 @@ def _said(node: Any) -> Iterator[str]:
     """Yield the texts of an entry and of what it holds; ids of turns and of other entries are none."""
     if isinstance(node, str):
         yield node
-    elif isinstance(node, Mapping):
+    elif isinstance(node, dict):
         for key, value in node.items():
             if "turn" not in key and not key.endswith(("id", "ids")):
                 yield from _said(value)
@@ -109,7 +109,7 @@ def _turns(node: Any) -> frozenset[str]:
 
 
 def _name(node: Any, key: str) -> str:
-    return str(node.get(key)) if key and isinstance(node, Mapping) else ""
+    return str(node.get(key)) if key and isinstance(node, dict) else ""
 
 
 def _origins(state: Any, key: str) -> dict[str, frozenset[str]]:
@@ -122,9 +122,9 @@ def _origins(state: Any, key: str) -> dict[str, frozenset[str]]:
 
 
 def _mappings(node: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(node, Mapping):
+    if isinstance(node, dict):
         yield node
-    for value in node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ():
+    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
         yield from _mappings(value)
 
 
