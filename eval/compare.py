@@ -12,7 +12,7 @@ from eval.config.prompt_choice import SOURCES
 from eval.results.compare import ComparisonChoices, compare
 from eval.runs.folders import named_run_folders
 from eval.scoring.labels import VIEW_HELP
-from eval.scoring.verdicts.standing import SHOW_ANYWAY, SHOW_ANYWAY_HELP
+from eval.scoring.verdicts.judge_quality import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from memsys.errors import ConfigError
 
 OUT = RESULTS / "comparison"

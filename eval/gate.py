@@ -15,8 +15,8 @@ from eval.commands.terminal import say, stage
 from eval.results.compare.regression import regression
 from eval.results.frame import Skipped, read_run
 from eval.results.stored_run import StoredRun
-from eval.runs.folders import named_run_folders
-from memsys.errors import ConfigError, RunDirectoryError
+from eval.runs.folders import one_run_folder
+from memsys.errors import RunDirectoryError
 
 
 @explains_errors
@@ -66,10 +66,7 @@ def _stored(path: Path) -> Iterator[StoredRun]:
                 )
             yield _read(pack.run)
         return
-    found = named_run_folders([path])
-    if len(found) > 1:
-        raise ConfigError(f"{path} holds {len(found)} runs; name one of them, as {found[0]}")
-    yield _read(found[0])
+    yield _read(one_run_folder(path))
 
 
 def _read(path: Path) -> StoredRun:

@@ -18,7 +18,7 @@ from eval.runs.files import write_atomic
 from eval.runs.folders import named_run_folders
 from eval.scoring.labels import VIEW_HELP, LabelView
 from eval.scoring.protocols import load_protocol, protocol_names
-from eval.scoring.verdicts.standing import SHOW_ANYWAY, SHOW_ANYWAY_HELP
+from eval.scoring.verdicts.judge_quality import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 from memsys.errors import RunDirectoryError
 
 OUT = RESULTS / "lens.md"

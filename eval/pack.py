@@ -11,9 +11,8 @@ from pathlib import Path
 from eval.commands.commands import described, explains_errors, program, start
 from eval.commands.places import RESULTS, check_file
 from eval.commands.terminal import say, stage
-from eval.runs.folders import named_run_folders
+from eval.runs.folders import one_run_folder
 from eval.runs.load import read_record
-from memsys.errors import ConfigError
 
 OUT = RESULTS / "packs"
 
@@ -27,12 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     from eval.audit.packs.making import file_name, pack_run
 
-    found = named_run_folders([options.run])
-    if len(found) > 1:
-        raise ConfigError(f"{options.run} holds {len(found)} runs; name one of them, as {found[0]}")
-    out = check_file(options.out or OUT / file_name(read_record(found[0])))
-    with stage(f"packing {found[0]}"):
-        manifest = pack_run(found[0], out)
+    found = one_run_folder(options.run)
+    out = check_file(options.out or OUT / file_name(read_record(found)))
+    with stage(f"packing {found}"):
+        manifest = pack_run(found, out)
     texts = "texts are included" if manifest.texts else "texts are withheld, their digests are included"
     say(f"written: {out} ({out.stat().st_size / 1024:.0f} KiB; {texts}; licence of the data: {manifest.licence})")
     return 0

@@ -27,7 +27,7 @@ from eval.runs.load import (
     load_settled,
 )
 from eval.runs.manifest import DERIVED, unchecked
-from eval.runs.run_json import standing
+from eval.runs.run_json import status_text
 from eval.runs.signing import reopen, sign_folder
 from eval.scoring.config import lexical_config
 from eval.scoring.score_run import score_run
@@ -63,7 +63,7 @@ def sign(folder: Path) -> str:
 def _unfinished(folder: Path, record: Mapping[str, Any]) -> str:
     """Read every file of a run, and say what keeps it from being complete; then ``run.json`` says so too."""
     if record["status"] != "complete":
-        return f"it is {standing(record)}"
+        return f"it is {status_text(record)}"
     if not holds_texts(folder):
         return _opened(folder, record, "its references.jsonl is missing")
     load_calls(folder), load_conversations(folder), load_judged(folder)

@@ -12,7 +12,7 @@ from eval.commands.whole_numbers import count
 from memsys.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from eval.audit.field import Row
+    from eval.audit.leaderboard import Row
     from eval.audit.recorded.catalogue import CatalogueEntry
     from eval.audit.scores import ScoredRun
 
@@ -23,7 +23,7 @@ OUT, CACHE = RESULTS / "audit", RESULTS / "cache" / "audit"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, score what is new, and write the tables; returns the exit status."""
     from eval.audit.scores import default_workers
-    from eval.scoring.verdicts.standing import SHOW_ANYWAY, SHOW_ANYWAY_HELP
+    from eval.scoring.verdicts.judge_quality import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 
     parser = argparse.ArgumentParser(prog=program("audit"), description=__doc__)
     parser.add_argument("runs", nargs="*", metavar="NAME", help="runs of the catalogue (default: all that are there)")
@@ -89,7 +89,7 @@ def audit(names: Sequence[str], out: Path, cache: Path, workers: int, *, unmeasu
         DataError: no file of the catalogue is there, or one is damaged.
     """
     from eval.audit.config import load_config
-    from eval.audit.field import stored_leaderboard
+    from eval.audit.leaderboard import stored_leaderboard
     from eval.audit.recorded.catalogue import find_entry, load_catalogue
     from eval.audit.scores import score_all
     from eval.audit.write import write_all
@@ -135,7 +135,7 @@ def _present(entries: "Sequence[CatalogueEntry]") -> "list[CatalogueEntry]":
 
 
 def _tables(runs: "Sequence[ScoredRun]", cache: Path) -> "Mapping[str, Sequence[Row]]":
-    from eval.audit import field, people
+    from eval.audit import leaderboard, people
     from eval.audit.config import load_config
     from eval.audit.pairs import paired_tests
     from eval.audit.readings import JUDGE
@@ -144,7 +144,7 @@ def _tables(runs: "Sequence[ScoredRun]", cache: Path) -> "Mapping[str, Sequence[
     honest = [run for run in runs if run.entry.kind == "run"]
     by_name = {run.entry.name: run for run in runs}
     labelled, wrong = by_name.get(config.people), by_name.get(config.wrong)
-    board = [row for run in runs for row in field.stored_leaderboard(run, config, cache)]
+    board = [row for run in runs for row in leaderboard.stored_leaderboard(run, config, cache)]
     return {
         "leaderboard": board,
         "pairs": [
@@ -152,14 +152,14 @@ def _tables(runs: "Sequence[ScoredRun]", cache: Path) -> "Mapping[str, Sequence[
             for metric in (config.lead, JUDGE)
             for row in paired_tests([run for run in honest if run.entry.dataset == "locomo"], metric)
         ],
-        "headlines": field.headlines(runs),
-        "orderings": field.orderings(runs, board),
-        "detectors": field.detectors(runs),
+        "headlines": leaderboard.headlines(runs),
+        "orderings": leaderboard.orderings(runs, board),
+        "detectors": leaderboard.detectors(runs),
         "people": people.against_people(labelled, config) if labelled else [],
         "judges": people.judges_against_people(runs, labelled, config) if labelled else [],
         "wrong": people.on_wrong_answers(wrong) if wrong else [],
         "length": people.length_bias(honest, config),
-        "repeats": field.repeat_spread(runs, config),
+        "repeats": leaderboard.repeat_spread(runs, config),
     }
 
 

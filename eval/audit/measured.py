@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from eval.audit.config import AuditConfig
-from eval.audit.field import Row
+from eval.audit.leaderboard import Row
 from eval.audit.readings import JUDGE
 from eval.audit.recorded.catalogue import load_catalogue
-from eval.scoring.verdicts.standing import LEVEL, SHOW_ANYWAY, GradeCounts
+from eval.scoring.verdicts.judge_quality import LEVEL, SHOW_ANYWAY, GradeCounts
 
 #: Table with a row for each run whose verdicts are not shown.
 LEFT_OUT = "judges_left_out"

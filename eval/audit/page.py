@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eval.audit.config import AuditConfig
-from eval.audit.field import Row
 from eval.audit.labels import F1_NAMES, METRIC_NAMES, SECTIONS, TERMS
+from eval.audit.leaderboard import Row
 from eval.audit.measured import left_out_text
 from eval.audit.readings import COUNTING_TEXT, JUDGE
 from eval.commands.rendering.markdown import page as markdown_page

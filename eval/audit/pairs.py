@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from eval.audit.field import Row
+from eval.audit.leaderboard import Row
 from eval.audit.readings import JUDGE, RunReading, applies, values
 from eval.audit.scores import AnsweredQuestion, ScoredRun
 from eval.scoring.inference import Floats, Ints, MeanRule, MetricScores

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.audit.config import AuditConfig
-from eval.audit.field import CATEGORY_NAMES, Row
+from eval.audit.leaderboard import CATEGORY_NAMES, Row
 from eval.audit.readings import JUDGE, RunReading, values
 from eval.audit.scores import AnsweredQuestion, ScoredRun
 from eval.metrics.locomo import CATEGORY_5

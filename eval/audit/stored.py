@@ -5,7 +5,7 @@ import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eval.audit.field import Row
+from eval.audit.leaderboard import Row
 from memsys.errors import DataError
 
 #: Tables of the audit, each a CSV file.

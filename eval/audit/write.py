@@ -5,8 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from eval.audit.config import AuditConfig
-from eval.audit.field import Row
 from eval.audit.labels import METRIC_NAMES
+from eval.audit.leaderboard import Row
 from eval.audit.measured import with_measured_judges
 from eval.audit.page import board, page, short, text
 from eval.audit.readings import JUDGE

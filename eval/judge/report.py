@@ -11,7 +11,7 @@ from eval.metrics.ordering import MODEL_ORDER_METRICS
 from eval.scoring.beam import ORDERING, meaning, title
 from eval.scoring.verdicts.agreement import agreement, majority
 from eval.scoring.verdicts.figures import BY_PEOPLE, OF_GOLD, JudgeFigures, corrected_share, figures_for
-from eval.scoring.verdicts.standing import RECORDED, judge_name, judge_standing, order_standing
+from eval.scoring.verdicts.judge_quality import RECORDED, judge_name, judge_quality, order_quality
 from eval.scoring.verdicts.store import StoredVerdicts
 from memsys.vocabulary import Json
 
@@ -31,9 +31,9 @@ def show(run_id: str, judges: Mapping[str, Json], judged: Sequence[StoredVerdict
         for metric, found in (entry.get("beam") or {}).items():
             show_table(_beam_means(metric, entry, found))
         _show_order(entry)
-        standing = judge_standing(entry)
-        if entry["judge"] != RECORDED and standing.missing:
-            text = f"comparisons and reports leave {standing.name} out until it is measured: {standing.missing}"
+        quality = judge_quality(entry)
+        if entry["judge"] != RECORDED and quality.missing:
+            text = f"comparisons and reports leave {quality.name} out until it is measured: {quality.missing}"
             say(text, style="yellow")
 
 
@@ -50,19 +50,19 @@ def _beam_means(metric: str, entry: Mapping[str, Json], found: Mapping[str, Json
 
 def _show_order(entry: Mapping[str, Json]) -> None:
     """Print the means of orders that a judge aligned itself, and what is known of how well it does that."""
-    found, standing = entry.get("order"), order_standing(entry)
-    if not found or standing is None:
+    found, quality = entry.get("order"), order_quality(entry)
+    if not found or quality is None:
         return
     means = ", ".join(f"{name} {_percent(found[name]['mean'])}" for name in MODEL_ORDER_METRICS)
     scored = found[MODEL_ORDER_METRICS[0]]
     text = (
         f"orders aligned by {judge_name(entry)}, percent: {means}; n (null): {scored['scored']} ({scored['unscored']})"
         f"; verdicts on pairs: {found['verdicts']}, unreadable and so not the same: {found['unreadable']}; "
-        f"{standing.text}"
+        f"{quality.text}"
     )
     console().print(text, highlight=False, markup=False)
-    if standing.missing:
-        say(f"comparisons and reports leave these orders out until it is measured: {standing.missing}", style="yellow")
+    if quality.missing:
+        say(f"comparisons and reports leave these orders out until it is measured: {quality.missing}", style="yellow")
 
 
 def show_probe(name: str, probe: Mapping[str, Json]) -> None:

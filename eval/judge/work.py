@@ -24,7 +24,7 @@ from eval.runs.identity import differences, without
 from eval.runs.load import find_record, load_answers, load_references
 from eval.runs.provenance import commit
 from eval.runs.records import SCHEMA_VERSION
-from eval.runs.run_json import standing
+from eval.runs.run_json import status_text
 from eval.runs.rundir import CALLS, REPEATED_CALLS, RunDirectory
 from eval.runs.signing import open_files, sign_files
 from eval.scoring.verdicts.orders import (
@@ -132,7 +132,7 @@ def check_run(run_dir: Path) -> None:
         )
     if record.get("status") != "complete":
         raise RunDirectoryError(
-            f"{run_dir} is {standing(record)}; only a complete run can be judged, and the command that started it "
+            f"{run_dir} is {status_text(record)}; only a complete run can be judged, and the command that started it "
             "resumes it"
         )
     if not (run_dir / "answers.jsonl").is_file():

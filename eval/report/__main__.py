@@ -16,7 +16,7 @@ from eval.report.page import render_page
 from eval.report.watch import watch
 from eval.runs.files import write_atomic
 from eval.runs.folders import RUNS, stored_folders
-from eval.scoring.verdicts.standing import SHOW_ANYWAY, SHOW_ANYWAY_HELP
+from eval.scoring.verdicts.judge_quality import SHOW_ANYWAY, SHOW_ANYWAY_HELP
 
 OUT = RESULTS / "report.html"
 HOUR = 3600

@@ -11,7 +11,7 @@ from eval.report.scores import PAGE_DECIMALS
 from eval.results.stored_run import StoredRun
 from eval.runs.load import load_answers, load_references, load_retrievals
 from eval.runs.memories import Memories
-from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord, ScoreRow
+from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord, ScoreRow, question_text
 from eval.scoring.verdicts.store import StoredVerdicts, load_judged
 from memsys.vocabulary import Json
 
@@ -109,7 +109,7 @@ class Browser:
             answer, retrieval = read.answers.get(question_id), read.retrievals.get(question_id)
             conversation = self._conversations.setdefault(reference.conversation_id, _Conversation())
             texts = conversation.texts
-            entry = self._entry(reference, _question(answer, retrieval))
+            entry = self._entry(reference, question_text(answer, retrieval))
             whole = conversation.questions.setdefault(question_id, _whole(reference, texts))
             hits = _hits(retrieval, reference, texts)
             own = verdicts.get(question_id, {})
@@ -195,13 +195,6 @@ def _hits(retrieval: RetrievalRecord | None, reference: ReferenceRecord, texts: 
         [texts.number(hit.text), [turn for turn in hit.turn_ids if turn in gold]]
         for hit in (retrieval.hits if retrieval else ())
     ]
-
-
-def _question(answer: AnswerRecord | None, retrieval: RetrievalRecord | None) -> str:
-    """Return text of the question; a run without a reader keeps it as the query."""
-    if answer is not None:
-        return answer.question
-    return str(retrieval.trace.get("query", "")) if retrieval else ""
 
 
 def _answer(answer: AnswerRecord | None) -> Json:

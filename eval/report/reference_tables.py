@@ -10,8 +10,8 @@ from pathlib import Path
 
 from eval.audit.config import AuditConfig
 from eval.audit.config import load_config as load_audit_config
-from eval.audit.field import Row
 from eval.audit.labels import SECTIONS, TERMS
+from eval.audit.leaderboard import Row
 from eval.audit.measured import left_out_text, with_measured_judges
 from eval.audit.page import BOARD, DATA_NAMES, board, caption, chosen, findings, named_rows, short, used_columns
 from eval.audit.sensitivity import text as readings

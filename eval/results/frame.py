@@ -20,7 +20,7 @@ from eval.runs.files import rows_done
 from eval.runs.folders import find_run_folders, named_places, runs_first, stored_folders
 from eval.runs.manifest import check_folder
 from eval.runs.records import ScoreRow
-from eval.runs.run_json import has_random_weights, standing
+from eval.runs.run_json import has_random_weights, status_text
 from eval.scoring.columns import columns_of
 from eval.scoring.latency import measured_latencies
 from eval.scoring.score_run import lexical_scores
@@ -53,7 +53,7 @@ def read_run(path: Path) -> StoredRun | Skipped:
     check_folder(path)
     if record["status"] != "complete":
         ways = "the same command resumes it, `memsys settle --close` closes what is open"
-        return Skipped(path, f"not complete ({standing(record)}); {ways}")
+        return Skipped(path, f"not complete ({status_text(record)}); {ways}")
     try:
         rows = with_judgements(path, load.load_scores(path))
     except ScoringError as error:

@@ -6,7 +6,7 @@ from typing import Any
 
 from eval.runs.exports import RUNS_FILE, exported_runs, is_exported_run
 from memsys.assets.paths import workplace
-from memsys.errors import RunDirectoryError, quoted
+from memsys.errors import ConfigError, RunDirectoryError, quoted
 from memsys.files import path_problem
 
 RUNS, SUMMARIES = workplace("results", "runs"), workplace("results", "summaries")
@@ -60,6 +60,19 @@ def named_run_folders(roots: Sequence[Path]) -> list[Path]:
             "`memsys export` wrote, or folders of them"
         )
     return [folder for folders in found.values() for folder in folders]
+
+
+def one_run_folder(root: Path) -> Path:
+    """Return the folder of the one run that a user named.
+
+    Raises:
+        RunDirectoryError: the folder does not exist, or holds no run.
+        ConfigError: it holds several.
+    """
+    found = named_run_folders([root])
+    if len(found) > 1:
+        raise ConfigError(f"{root} holds {len(found)} runs; name one of them, as {found[0]}")
+    return found[0]
 
 
 def chosen_folders(named: Sequence[Path] | None) -> Sequence[Path]:

@@ -194,3 +194,10 @@ class ScoreRow:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", kind_of(self.kind, self.category))
+
+
+def question_text(answer: AnswerRecord | None, retrieval: RetrievalRecord | None) -> str:
+    """Return the text of a question; a run without a reader keeps it as the query, or not at all."""
+    if answer is not None:
+        return answer.question
+    return str(retrieval.trace.get("query", "")) if retrieval else ""

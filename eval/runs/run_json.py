@@ -70,7 +70,7 @@ class RunRecord:
     row_checksums: RowChecksums = "each"
 
 
-def standing(record: Mapping[str, Any]) -> str:
+def status_text(record: Mapping[str, Any]) -> str:
     """Return the status of a stored run with the first error that ended it: ``incomplete: the server is gone``."""
     problems = record.get("problems") or []  # older versions kept none of most errors
     more = f" (and {len(problems) - 1} more in run.json)" if len(problems) > 1 else ""

@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,16 +46,7 @@ def load_snapshot(path: Path) -> Any | None:
     Raises:
         RunDirectoryError: the file is damaged.
     """
-    check_file(path)
-    if not path.is_file():
-        return None
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
-            tree = json.loads(archive["tree"].tobytes())
-            return _put_arrays(tree, archive)
-    except _DAMAGED as error:
-        message = f"memory snapshot {path} is damaged ({error}); delete it and start the same command again"
-        raise RunDirectoryError(message) from error
+    return _load(path, _put_arrays)
 
 
 def load_texts(path: Path) -> Any | None:
@@ -63,12 +55,16 @@ def load_texts(path: Path) -> Any | None:
     Raises:
         RunDirectoryError: the file is damaged.
     """
+    return _load(path, lambda tree, archive: tree)
+
+
+def _load(path: Path, finish: Callable[[Any, Any], Any]) -> Any | None:
     check_file(path)
     if not path.is_file():
         return None
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
-            return json.loads(archive["tree"].tobytes())
+            return finish(json.loads(archive["tree"].tobytes()), archive)
     except _DAMAGED as error:
         message = f"memory snapshot {path} is damaged ({error}); delete it and start the same command again"
         raise RunDirectoryError(message) from error

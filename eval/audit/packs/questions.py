@@ -9,7 +9,7 @@ from typing import Any
 from eval.inspect_data import read_config
 from eval.loaders.contract import DatasetInfo
 from eval.loaders.registry import info_of
-from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord
+from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord, question_text
 from memsys.errors import ConfigError, DataError
 from memsys.vocabulary import Json
 
@@ -49,13 +49,6 @@ def gold_digest(reference: ReferenceRecord) -> str:
     """Return the sha256 of what a question's answer and retrieval are scored against."""
     parts = (*reference.answers, "|", reference.adversarial_answer, "|", *reference.evidence)
     return digest_of(reference.question_id, *parts)
-
-
-def question_text(answer: AnswerRecord | None, retrieval: RetrievalRecord | None) -> str:
-    """Return the text of a question; a run without a reader keeps it as the query, or not at all."""
-    if answer is not None:
-        return answer.question
-    return str(retrieval.trace.get("query", "")) if retrieval else ""
 
 
 def packed_question(

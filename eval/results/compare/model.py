@@ -230,7 +230,7 @@ def make_report(
         runs: at least one.
         protocol: how means are taken.
         against: names the baseline; ``None``: see :func:`eval.results.compare.baseline.choose_baseline`.
-        unmeasured_judges: show judges too that were never measured, see :mod:`eval.scoring.verdicts.standing`.
+        unmeasured_judges: show judges too that were never measured, see :mod:`eval.scoring.verdicts.judge_quality`.
 
     Raises:
         ConfigError: ``against`` names no system, or several.

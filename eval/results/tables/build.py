@@ -17,7 +17,7 @@ from eval.results.tables.measure import Measured, MeasurementContext, mean_of, m
 from eval.results.tables.model import PaperTable, Row, TableBlock, TableCell, TableColumn
 from eval.results.tables.pairs import Contestant, Pair, adjust_family, can_be_paired, compare_family
 from eval.results.tables.spec import PaperSpec, TableSpec
-from eval.results.tables.verdicts import judge, load_margins
+from eval.results.tables.verdicts import compare_cell, load_margins
 from eval.scoring.protocols import Protocol
 from memsys.errors import ConfigError
 
@@ -256,7 +256,7 @@ class TableBuilder:
     def _judged(self, dataset: str, printed: PrintedNumber | None, measured: Measured, metric: str) -> TableCell:
         """Return the cell of a value in the table's unit, compared with the printed one."""
         share = metric not in self._paper.plain_metrics
-        return TableCell(dataset, printed, measured, equivalence=judge(printed, measured, share, load_margins()))
+        return TableCell(dataset, printed, measured, equivalence=compare_cell(printed, measured, share, load_margins()))
 
     def _metric(self, key: RowKey, column: TableColumn, dataset: str) -> str:
         """Name of a column's scores; a judge's are the authors' own verdicts where nobody else's are there."""

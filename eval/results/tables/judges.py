@@ -7,7 +7,7 @@ from typing import Any
 
 from eval.results.stored_run import StoredRun
 from eval.scoring.beam import order_columns, rests_on_pairs, score_columns
-from eval.scoring.verdicts.standing import SHOW_ANYWAY, JudgeStanding, judge_standing, order_standing, publisher
+from eval.scoring.verdicts.judge_quality import SHOW_ANYWAY, JudgeQuality, judge_quality, order_quality, publisher
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class JudgeGroup:
     text: str
     runs: frozenset[str]
     fault: str = ""
-    order: JudgeStanding | None = None
+    order: JudgeQuality | None = None
 
     def of(self, column: str) -> "JudgeGroup":
         """Return the group with another of its columns."""
@@ -39,32 +39,32 @@ class JudgeGroup:
 def judge_groups(runs: Sequence[StoredRun]) -> list[JudgeGroup]:
     """Return the judges of some runs by name; a name occurs twice where its settings or model differ."""
     members: dict[tuple[str, str], set[str]] = {}
-    standings: dict[tuple[str, str], JudgeStanding] = {}
-    orders: dict[tuple[str, str], dict[str, JudgeStanding]] = {}
+    qualities: dict[tuple[str, str], JudgeQuality] = {}
+    orders: dict[tuple[str, str], dict[str, JudgeQuality]] = {}
     for run in runs:
         for metric, entry in _judges(run).items():
             key = metric, json.dumps([entry.get("identity"), publisher(entry, run.record)], sort_keys=True)
             members.setdefault(key, set()).add(run.run_id)
-            standings.setdefault(key, _standing(run, entry))
-            if (order := order_standing(entry)) is not None:
+            qualities.setdefault(key, _quality(run, entry))
+            if (order := order_quality(entry)) is not None:
                 orders.setdefault(key, {})[entry["order"]["prompt_sha256"]] = order
     return [
-        JudgeGroup(key[0], standings[key].text, frozenset(members[key]), standings[key].fault, _one(orders.get(key)))
+        JudgeGroup(key[0], qualities[key].text, frozenset(members[key]), qualities[key].fault, _one(orders.get(key)))
         for key in sorted(members)
     ]
 
 
-def _one(orders: Mapping[str, JudgeStanding] | None) -> JudgeStanding | None:
-    """Return the standing of one prompt; orders that several prompts aligned cannot be ranked together."""
+def _one(orders: Mapping[str, JudgeQuality] | None) -> JudgeQuality | None:
+    """Return the quality of one prompt; orders that several prompts aligned cannot be ranked together."""
     if not orders or len(orders) == 1:
         return next(iter(orders.values())) if orders else None
     name = next(iter(orders.values())).name
     fault = f"{name} was asked of events with {len(orders)} prompts in these runs"
-    return JudgeStanding(name, fault, "", fault)
+    return JudgeQuality(name, fault, "", fault)
 
 
-def _standing(run: StoredRun, entry: Mapping[str, Any]) -> JudgeStanding:
-    return judge_standing(entry, publisher(entry, run.record), run.dataset)
+def _quality(run: StoredRun, entry: Mapping[str, Any]) -> JudgeQuality:
+    return judge_quality(entry, publisher(entry, run.record), run.dataset)
 
 
 def without_unmeasured(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list[str]]:
@@ -76,9 +76,9 @@ def without_unmeasured(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list
     shown: list[StoredRun] = []
     notes: dict[str, str] = {}
     for run in runs:
-        standings = {metric: _standing(run, entry) for metric, entry in _judges(run).items()}
-        hidden = {metric: one for metric, one in standings.items() if one.missing}
-        orders = {metric: order_standing(entry) for metric, entry in _judges(run).items()}
+        qualities = {metric: _quality(run, entry) for metric, entry in _judges(run).items()}
+        hidden = {metric: one for metric, one in qualities.items() if one.missing}
+        orders = {metric: order_quality(entry) for metric, entry in _judges(run).items()}
         unknown = {metric: one for metric, one in orders.items() if one is not None and one.missing}
         shown.append(_without(run, hidden.keys(), unknown.keys()) if hidden or unknown else run)
         notes |= {

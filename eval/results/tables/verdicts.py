@@ -64,7 +64,7 @@ def load_margins(path: Path = SETTINGS) -> Margins:
     return make_preset(Margins, path)
 
 
-def judge(
+def compare_cell(
     printed: PrintedNumber | None, measured: Measured | None, share: bool, margins: Margins
 ) -> Equivalence | None:
     """Hold a measured cell against the printed one; ``None`` where they may not be compared.

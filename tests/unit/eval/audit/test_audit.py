@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from eval.audit.config import AuditConfig, load_config
-from eval.audit.field import Row, headlines, leaderboard, renamed, rerun_only, stored_leaderboard
 from eval.audit.labels import F1_NAMES, SECTIONS
+from eval.audit.leaderboard import Row, headlines, leaderboard, renamed, rerun_only, stored_leaderboard
 from eval.audit.measured import with_measured_judges
 from eval.audit.page import board, page
 from eval.audit.pairs import paired_tests

@@ -38,7 +38,7 @@ from eval.scoring.verdicts.figures import (
     people_text,
     stored_figures,
 )
-from eval.scoring.verdicts.standing import probe_text
+from eval.scoring.verdicts.judge_quality import probe_text
 from eval.scoring.verdicts.store import AnswerVerdict, StoredVerdicts, load_judged, share
 from eval.scoring.verdicts.values import CORRECT, PARTIAL, WRONG
 from memsys.errors import ConfigError, DataError, ScoringError

@@ -23,7 +23,7 @@ from eval.results.stored_run import StoredRun
 from eval.results.tables.judges import judge_faults, judge_groups, unlike_judges, without_unmeasured
 from eval.scoring.protocols import load_protocol
 from eval.scoring.verdicts.figures import BY_PEOPLE, ON_PURPOSE, JudgeFigures, figures_for, keep, stored_figures
-from eval.scoring.verdicts.standing import RECORDED
+from eval.scoring.verdicts.judge_quality import RECORDED
 from tests.support.fake_run import FakeRun
 
 CLAG = load_protocol("clag")

@@ -22,7 +22,7 @@ from eval.scoring.aggregate import Mean
 from eval.scoring.beam import beam_scores, meaning, title
 from eval.scoring.protocols import load_protocol
 from eval.scoring.verdicts.figures import BY_PEOPLE, OF_GOLD, JudgeFigures, keep, stored_figures
-from eval.scoring.verdicts.standing import judge_standing
+from eval.scoring.verdicts.judge_quality import judge_quality
 from eval.scoring.verdicts.store import AnswerVerdict
 from memsys.errors import ConfigError
 from memsys.vocabulary import Conversation, Question, Reference, Sample, Turn
@@ -260,9 +260,9 @@ def test_a_judge_of_rubrics_no_better_than_a_constant_ranks_nothing(
     identity = {"prompt_sha256": "p", "judge": {"unit": "rubric"}}
     probe = {"items": 80, "accuracy": 0.9, "always": 0.5}
     entry = {"judge": "beam_rubric", "backbone": "m", "identity": identity, "probe": probe}
-    assert judge_standing(entry).fault == f"nobody measured beam_rubric on m on {OF_GOLD}"
+    assert judge_quality(entry).fault == f"nobody measured beam_rubric on m on {OF_GOLD}"
     shares = (50.0, 100.0, 50.0, 50.0, 0.0, 100.0, 90.0, 100.0, 0.0)
     keep([JudgeFigures("beam_rubric", "m", OF_GOLD, 200, 0, *shares, "p")], tmp_path / "figures.csv")
-    found = judge_standing(entry)
+    found = judge_quality(entry)
     assert found.missing == ""
     assert f"is not shown to be better than a constant on 200 {OF_GOLD}" in found.fault

@@ -34,7 +34,7 @@ SHOW_ANYWAY_HELP = "show judges too that were never measured on answers whose gr
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeStanding:
+class JudgeQuality:
     """Measured quality of a judge.
 
     Attributes:
@@ -100,7 +100,7 @@ class GradeCounts:
         return float(bdtrc(better - 1, better + worse, 0.5))
 
 
-def judge_standing(entry: Mapping[str, Json], repository: str = "", dataset: str = "") -> JudgeStanding:
+def judge_quality(entry: Mapping[str, Json], repository: str = "", dataset: str = "") -> JudgeQuality:
     """Return the measured quality of the judge of some verdicts.
 
     Args:
@@ -130,7 +130,7 @@ def publisher(entry: Mapping[str, Json], record: Mapping[str, Json]) -> str:
     return str(found.get("repository") or found.get("path") or "")
 
 
-def order_standing(entry: Mapping[str, Json]) -> JudgeStanding | None:
+def order_quality(entry: Mapping[str, Json]) -> JudgeQuality | None:
     """Return a judge's measured accuracy on pairs of events; ``None`` for one that aligned no order."""
     if not entry.get("order"):
         return None
@@ -139,8 +139,8 @@ def order_standing(entry: Mapping[str, Json]) -> JudgeStanding | None:
         asked = f"judge={entry['judge']} judge.order=model backbone={entry['backbone']}"
         missing = f"`memsys judge --known 100 {asked}` measures it (files of BEAM-100K)"
         fault = f"nobody measured {name} on {OF_PAIRS}"
-        return JudgeStanding(name, fault, missing, fault)
-    return JudgeStanding(name, _pairs_text(known), "", _known_fault(name, known))
+        return JudgeQuality(name, fault, missing, fault)
+    return JudgeQuality(name, _pairs_text(known), "", _known_fault(name, known))
 
 
 def _pairs_text(known: JudgeFigures) -> str:
@@ -150,7 +150,7 @@ def _pairs_text(known: JudgeFigures) -> str:
     return f"right on {known.accuracy:.1f} % of {known.answers} {OF_PAIRS} ({always})"
 
 
-def _of_own(entry: Mapping[str, Json]) -> JudgeStanding:
+def _of_own(entry: Mapping[str, Json]) -> JudgeQuality:
     known, name = figures_for(entry), judge_name(entry)
     asked = (entry.get("identity") or {}).get("judge") or {}
     rubric = asked.get("unit") == "rubric"
@@ -158,7 +158,7 @@ def _of_own(entry: Mapping[str, Json]) -> JudgeStanding:
     missing = "" if wanted <= known.keys() else _how_to_measure(entry, rubric=rubric)
     fault = _probe_fault(name, entry["probe"]) or _unmeasured(name, missing, rubric=rubric)
     fault = fault or _known_fault(name, known[OF_GOLD if rubric else BY_PEOPLE])
-    return JudgeStanding(name, "; ".join([name, probe_text(entry["probe"]), people_text(entry)]), missing, fault)
+    return JudgeQuality(name, "; ".join([name, probe_text(entry["probe"]), people_text(entry)]), missing, fault)
 
 
 def _how_to_measure(entry: Mapping[str, Json], *, rubric: bool) -> str:
@@ -203,17 +203,17 @@ def _constant_fault(name: str, counts: GradeCounts, what: str = f"answers {BY_PE
     )
 
 
-def _of_recorded(entry: Mapping[str, Json], repository: str, dataset: str) -> JudgeStanding:
+def _of_recorded(entry: Mapping[str, Json], repository: str, dataset: str) -> JudgeQuality:
     """Return the quality of a recorded judge, from its verdicts on answers that people labelled word for word."""
     name = judge_name(entry)
     if entry["backbone"] == PEOPLE:
-        return JudgeStanding(name, f"{name}: labels by people", "", "")
+        return JudgeQuality(name, f"{name}: labels by people", "", "")
     elsewhere = bool(dataset) and not dataset.startswith(LOCOMO.key)
     row = None if elsewhere else _recorded_figures(repository, str(entry["backbone"]))
     if row is None:
         unknown = "it cannot be asked again, and its answers share too few with those that people labelled"
         missing = f"people labelled answers to {LOCOMO.title} alone" if elsewhere else unknown
-        return JudgeStanding(name, f"{name}; not probed", missing, _unmeasured(name, missing))
+        return JudgeQuality(name, f"{name}; not probed", missing, _unmeasured(name, missing))
     shares = [float(row[key]) if row[key] else None for key in ("right_rejected", "wrong_accepted")]
     counts = GradeCounts.of(int(row["answers"]), float(row["right_by_people"]), *shares)
     text = (
@@ -221,7 +221,7 @@ def _of_recorded(entry: Mapping[str, Json], repository: str, dataset: str) -> Ju
         f"(always one verdict: {counts.one_verdict:.1f}), and accepts {counts.wrong_accepted} of the {counts.wrong} "
         "that are wrong"
     )
-    return JudgeStanding(name, text, "", _constant_fault(name, counts))
+    return JudgeQuality(name, text, "", _constant_fault(name, counts))
 
 
 def _recorded_figures(repository: str, judge: str) -> Mapping[str, str] | None:
