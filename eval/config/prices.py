@@ -47,6 +47,10 @@ class Price:
         prompts = (prompt_tokens - cached) * self.prompt + cached * (self.cached or 0)
         return (prompts + completion_tokens * self.completion) * (self.batch if batch else 1.0) / _MILLION
 
+    def of_both(self, at_once: Iterable[float], later: Iterable[float]) -> float:
+        """Return the dollars of calls made at once and of calls sent as batches, both as ``of`` takes them."""
+        return self.of(*at_once) + self.of(*later, batch=True)
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingPrice:

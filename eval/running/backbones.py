@@ -122,11 +122,9 @@ class Backbones:
             if price is None:
                 return None
             later = used.batched
-            spent += price.of(later.prompt_tokens, later.completion_tokens, later.cached_tokens, batch=True) + price.of(
-                used.prompt_tokens - later.prompt_tokens,
-                used.completion_tokens - later.completion_tokens,
-                used.cached_tokens - later.cached_tokens,
-            )
+            batched = later.prompt_tokens, later.completion_tokens, later.cached_tokens
+            whole = used.prompt_tokens, used.completion_tokens, used.cached_tokens
+            spent += price.of_both((one - other for one, other in zip(whole, batched, strict=True)), batched)
         return spent
 
     def traffic(self) -> "Traffic":

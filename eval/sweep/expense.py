@@ -49,8 +49,7 @@ class Expense:
         if self.price is None:
             return f"{said}; conf/{FILE.name} has no price of it"
         at_once = self.totals - self.later
-        dollars = self.price.of(at_once.prompt, at_once.reply)
-        dollars += self.price.of(self.later.prompt, self.later.reply, batch=True)
+        dollars = self.price.of_both((at_once.prompt, at_once.reply), (self.later.prompt, self.later.reply))
         batches = ", answers in batches" if self.later.calls else ""
         return f"{said}: ${dollars:.2f} (list prices of {self.price.date or 'no date'}{batches})"
 

@@ -60,9 +60,7 @@ class HostedCosts:
         """
         later = self.answers if batch else CostTotals()
         rest = self.calls - later
-        return price.of(_shown(rest.prompt), _shown(rest.reply)) + price.of(
-            _shown(later.prompt), _shown(later.reply), batch=True
-        )
+        return price.of_both(map(_shown, (rest.prompt, rest.reply)), map(_shown, (later.prompt, later.reply)))
 
 
 def _shown(tokens: float) -> float:

@@ -70,6 +70,7 @@ def test_tokens_that_the_provider_has_seen_cost_less() -> None:
     assert price.of(1_000_000, 500_000) == pytest.approx(2.0)
     assert price.of(1_000_000, 500_000, 400_000) == pytest.approx(0.6 + 0.04 + 1.0)
     assert price.of(1_000_000, 500_000, batch=True) == pytest.approx(1.0)
+    assert price.of_both((1_000_000, 500_000, 400_000), (1_000_000, 500_000)) == pytest.approx(1.64 + 1.0)
     assert Price(1.0, 2.0).of(1_000_000, 0, 1_000_000) == pytest.approx(1.0)  # no discount is known
     assert load_prices()["gpt4o_mini"].cached == 0.075
 
