@@ -28,7 +28,8 @@ _REFUSES = re.compile(
     r"unsupported|not (?:yet )?support|n.t support|unavailable|not available|unknown|unrecogni[sz]ed|unexpected|"
     r"not permitted|not allowed|only .{0,40}(?:allowed|supported)|extra (?:inputs|fields)|additional propert|"
     r"deprecated|not implemented|not enabled|cannot be used|not compatible|incompatible|invalid schema|"
-    r"must contain the word|removed|missing field|must be 'json_schema'|use '?max_(?:completion_)?tokens",
+    r"must contain the word|removed|missing field|input should be '|must be 'json_schema'|"
+    r"use '?max_(?:completion_)?tokens",
     re.IGNORECASE,
 )
 #: Further names for a field in the words of servers.

@@ -10,8 +10,8 @@ from memsys.retrying import RETRIED_STATUS
 
 #: Statuses that speak of the request itself, not of a key, an address or a server that is busy.
 _FAULT_OF_REQUEST = frozenset({400, 409, 413, 415, 422})
-#: With these llama.cpp says of a request that it is wrong, and gives it the status of a server that is.
-_FAULT_WORDS = ("failed to parse tools", "failed to parse messages")
+#: With these llama.cpp and llama-cpp-python say of a request that it is wrong, with the status of a server that is.
+_FAULT_WORDS = re.compile(r"failed to parse (?:tools|messages)|\d+ validation errors?:")
 _CONTEXT_WORDS = ("context length", "context size", "context window", "maximum model length", "max_model_len")
 #: How servers state the size of their window: vLLM, OpenAI, llama.cpp, LM Studio.
 _WINDOW = re.compile(
@@ -222,7 +222,7 @@ def refusal(status: int, pause: float, error: StatedError) -> Exception:
     said, lowered = f"status {known}: {error.message}", error.message.lower()
     if error.is_filter or (known in _FILTER_STATUS and any(word in lowered for word in _FILTER_WORDS)):
         return PromptWithheldError(error.message)
-    at_fault = known in _FAULT_OF_REQUEST or (known == _STATUS_OF_UNKNOWN and lowered.startswith(_FAULT_WORDS))
+    at_fault = known in _FAULT_OF_REQUEST or (known == _STATUS_OF_UNKNOWN and _FAULT_WORDS.match(lowered) is not None)
     if not at_fault and (known in RETRIED_STATUS or known > _STATUS_OF_UNKNOWN):
         return TransientServerError(said, pause, busy=known in (429, 529))
     if known in (400, 413, 422) and any(word in lowered for word in _CONTEXT_WORDS):

@@ -126,3 +126,19 @@ def test_the_field_that_is_named_first_is_the_refused_one() -> None:
     body = {"max_tokens": 5, "temperature": 1, "seed": 1}
     assert refused_field("{'loc': ['body', 'seed'], 'msg': 'Extra inputs are not permitted'}", body) == "seed"
     assert refused_field("seeds are not supported", body) is None
+
+
+def test_a_validation_that_llama_cpp_python_calls_an_error_of_its_own_is_a_refusal(tmp_path: Path) -> None:
+    said = (
+        "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
+        "'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}\n"
+    )
+
+    def bodies(body: Mapping[str, Any]) -> tuple[int, Any] | None:
+        asked = (body.get("response_format") or {}).get("type")
+        return (500, {"error": {"message": said, "type": "internal_server_error"}}) if asked == "json_schema" else None
+
+    with stub() as server:
+        server.state.bodies = bodies
+        (found,) = ask(server.url, tmp_path)
+    assert (found.setting, found.chosen) == ("backbone.structured", "json_object")
