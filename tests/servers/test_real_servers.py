@@ -15,14 +15,20 @@ from tests.support.real_servers import ROOT, SERVERS_OF_OTHERS, Running, Unavail
 
 pytestmark = [pytest.mark.servers, pytest.mark.real_model, pytest.mark.timeout(1800)]
 
-#: What must be found, by the name in the record; nothing where it has not been seen yet.
+#: What must be found, by the name in the record.
 FOUND: dict[str, dict[str, Any]] = {
     "llama.cpp": {
         "structured": "json_schema", "forms": {"json_schema": "followed"}, "tools": "taken, none called", "usage": True,
         "thoughts": "none", "completions": True, "window": 4096, "prompt_cache": True, "refused": {},
     },
-    "llama-cpp-python": {},
-    "vLLM": {},
+    "llama-cpp-python": {
+        "structured": "json_object", "forms": {"json_schema": "refused", "json_object": "followed"}, "usage": True,
+        "thoughts": "none", "completions": True, "window": None, "prompt_cache": False,
+    },
+    "vLLM": {
+        "structured": "json_schema", "forms": {"json_schema": "followed"}, "tools": "refused", "usage": True,
+        "thoughts": "none", "completions": True, "window": 4096, "prompt_cache": False,
+    },
     "transformers serve": {
         "structured": "off", "forms": {"json_schema": "ignored", "json_object": "ignored"}, "usage": True,
         "thoughts": "none", "completions": True, "window": None, "refused": {},
@@ -35,6 +41,8 @@ FOUND: dict[str, dict[str, Any]] = {
 #: Settings that must follow.
 CHOSEN: dict[str, dict[str, Any]] = {
     "llama.cpp": {"context_length": 4096},
+    "llama-cpp-python": {"structured": "json_object"},
+    "vLLM": {"context_length": 4096},
     "transformers serve": {"structured": "off"},
     "LiteLLM proxy": {},
 }
