@@ -19,6 +19,8 @@ from memsys.llm.engines.contract import SendsBatches, ServedByOthers
 from memsys.llm.ledger import CallRecord
 from memsys.proxies import is_local
 
+_CENT = 0.01
+
 
 @dataclass(frozen=True, slots=True)
 class Expense:
@@ -51,7 +53,8 @@ class Expense:
         at_once = self.totals - self.later
         dollars = self.price.of_both((at_once.prompt, at_once.reply), (self.later.prompt, self.later.reply))
         batches = ", answers in batches" if self.later.calls else ""
-        return f"{said}: ${dollars:.2f} (list prices of {self.price.date or 'no date'}{batches})"
+        shown = f"${dollars:.2f}" if dollars >= _CENT else "under $0.01"
+        return f"{said}: {shown} (list prices of {self.price.date or 'no date'}{batches})"
 
 
 def expense(plan: Plan) -> Expense | None:

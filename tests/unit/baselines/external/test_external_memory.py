@@ -548,7 +548,7 @@ def test_evaluate_says_what_a_hosted_model_will_cost(
     with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
         memsys.evaluate(Plain, backbone="gpt4o_mini", baselines=[], settings=[f"runs_dir={tmp_path}"])
     said = "".join(capsys.readouterr())
-    assert "gpt4o_mini: about 34 calls with" in said and "$0.00 (list prices of" in said
+    assert "gpt4o_mini: about 34 calls with" in said and "under $0.01 (list prices of" in said
 
 
 def test_evaluate_says_what_an_unknown_name_may_have_meant() -> None:
