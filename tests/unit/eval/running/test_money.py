@@ -51,8 +51,9 @@ def test_answers_in_batches_cost_half(tmp_path: Path) -> None:
     live, later = (expense(hosted(tmp_path, f"backbone/engine={engine}")) for engine in ("openai", "openai_batch"))
     assert live is not None and later is not None and live.price is not None
     assert later.later.calls == live.totals.calls  # rag asks nothing while it writes
-    at_once = live.price.of(live.totals.prompt, live.totals.reply)
-    assert f": ${at_once / 2:.2f} (" in later.text() and "answers in batches)" in later.text()
+    assert "under $0.01 (list prices of 2026-03, answers in batches)" in later.text()
+    dear = replace(live.price, prompt=150.0, completion=600.0)  # 13,008 and 680 tokens: $2.36
+    assert ": $2.36 (" in replace(live, price=dear).text() and ": $1.18 (" in replace(later, price=dear).text()
 
 
 def test_a_server_of_this_machine_costs_nothing(tmp_path: Path) -> None:
