@@ -67,7 +67,9 @@ def stage(out: Path) -> None:
             (folder / "tokenizer_config.json").write_text(
                 json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", **ends})
             )
-        shutil.copy(HERE / "chat_template.jinja", folder)
+        template = (HERE / "chat_template.jinja").read_text()
+        always = "{%- set always_thinks = true -%}\n" if name.startswith("deepseek-ai/") else ""
+        (folder / "chat_template.jinja").write_text(always + template)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer
 
 from memsys.assets.catalog import asset_path
 from memsys.errors import AssetError
@@ -25,6 +26,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVE = ROOT / ".venv-serve" / "bin" / "python"
 #: Whether Qwen3 thinks; the family's template begins a reply with an empty thought where it does not: four tokens.
 SWITCH, NO_THOUGHT = "backbone.thinking_switch.chat_template_kwargs.enable_thinking", 4
+#: How long a model that always thinks may do so. Random weights never end a thought: the server does.
+BUDGET, THOUGHT = "backbone.thinking_switch.thinking_token_budget", 32
+DEEPSEEK = "deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B"
+#: Tokens of a random reply in plain text.
+TEXT = 16
 #: All that a run with random weights gives to a table.
 TIMES = {"retrieval_ms", "end_to_end_ms"}
 #: Turns of the sample's first session that are kept.
@@ -64,6 +70,7 @@ class Paper:
         readers: roles of its reader.
         texts: which of all these reply in plain text.
         numbers: which reply with a number; JSON holds random ones, such as 1e99999, that are none to the parser.
+        arguments: further ones of the server.
     """
 
     experiment: str
@@ -74,6 +81,7 @@ class Paper:
     readers: frozenset[str]
     texts: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
+    arguments: Sequence[str] = ()
 
 
 PAPERS: Mapping[str, Paper] = {
@@ -124,6 +132,24 @@ PAPERS: Mapping[str, Paper] = {
         frozenset({"default"}),
         frozenset({"merge", "default"}),
     ),
+    "deepseek": Paper(  # it always thinks in chats, as SAGE asks it; in the raw prompts of CLAG it does not
+        "sage_locomo",
+        "deepseek_r1_15b",
+        "sage",
+        (
+            "embedder=minilm",
+            "memory.batch_size=2",
+            "memory.delta=1.0",
+            "++memory.roles.extract.min_items=1",
+            "backbone.thinking=on",
+            f"backbone.thinking_tokens={THOUGHT + 1}",  # with the mark that ends it
+            f"+{BUDGET}={THOUGHT}",
+        ),
+        frozenset({"extract", "merge"}),
+        frozenset({"default"}),
+        frozenset({"merge", "default"}),
+        arguments=("--reasoning-parser", "deepseek_r1"),
+    ),
 }
 
 
@@ -160,7 +186,7 @@ def bounds(paper: Paper) -> Iterator[str]:
     """Return settings that end random replies: short strings and lists, and few tokens of plain text."""
     for group, roles in (("memory", paper.roles), ("reader", paper.readers)):
         for role in sorted(roles):
-            yield f"{group}.roles.{role}.max_tokens={16 if role in paper.texts else 256}"
+            yield f"{group}.roles.{role}.max_tokens={TEXT if role in paper.texts else 256}"
             yield f"++{group}.roles.{role}.max_chars=16"
             yield f"++{group}.roles.{role}.max_items=2"
 
@@ -169,6 +195,7 @@ def run(paper: Paper, models: Path, data: Path, out: Path, *settings: str) -> li
     """Run an experiment's command; returns the folders of its runs."""
     layers = json.dumps({"num_hidden_layers": 1})
     arguments = ["--load-format", "dummy", "--hf-overrides", layers, "--structured-outputs-config", json.dumps(OUTPUTS)]
+    arguments += paper.arguments
     overrides = [
         f"+experiment={paper.experiment}",
         f"backbone={paper.backbone}",
@@ -210,10 +237,28 @@ def test_a_paper_from_command_to_table(name: str, models: Path, data: Path, tmp_
     if f"{SWITCH}=false,true" in paper.settings:
         tokens = {thinks(folder): first_prompt(folder, "ingest") for folder in folders}
         assert tokens[False] - tokens[True] == NO_THOUGHT
-    tables = ["--paper", name, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "tables")]
+    if f"+{BUDGET}={THOUGHT}" in paper.settings:
+        check_thoughts(folders[0], Tokenizer.from_file(str(models / DEEPSEEK / "tokenizer.json")))
+    tables = [
+        "--paper",
+        paper.experiment.partition("_")[0],
+        "--runs",
+        str(tmp_path / "runs"),
+        "--out",
+        str(tmp_path / "tables"),
+    ]
     subprocess.run([sys.executable, "-m", "eval.tables", *tables], check=True, cwd=ROOT, env=environment(models))
     found = {row["metric"] for path in (tmp_path / "tables").glob("*.csv") for row in measured(path)}
     assert found == (TIMES if "timing=latency" in paper.settings else set())
+
+
+def check_thoughts(folder: Path, tokenizer: Tokenizer) -> None:
+    """Hold that every answer was generated with a thought before it, and is what follows the thought."""
+    made = [call["completion_tokens"] for call in rows([folder], "calls.jsonl") if call["role"] == "default"]
+    assert set(made) == {TEXT + THOUGHT + 1}
+    answers = [row["raw"] for row in rows([folder], "answers.jsonl")]
+    assert len(answers) == len(made) and not [text for text in answers if "think>" in text]
+    assert max(len(tokenizer.encode(text).ids) for text in answers) < THOUGHT
 
 
 def thinks(folder: Path) -> bool:
