@@ -1,7 +1,10 @@
 """Print and write the papers' tables, printed and measured side by side: ``memsys tables``."""
 
 import argparse
+import signal
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 from eval.commands.commands import add_runs_option, explains_errors, program, start
@@ -48,9 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check_folder(out)
     papers = options.paper or _papers_with(options.table)
     _check_tables(papers, options.table or ())
-    with stage("reading the runs"):
-        runs = _runs(chosen_folders(options.runs), options.labels)
-    _run(papers, options.table, runs, out)
+    folders, whole = chosen_folders(options.runs), not options.table and set(papers) == set(spec_names())
+    with _another_process() if whole else nullcontext() as other:
+        own = other.submit(_own_files, folders, options.labels) if other else None
+        with stage("reading the runs"):
+            runs = _runs(folders, options.labels)
+        _run(papers, options.table, runs, out, own)
     if tracked_remark(out):
         console().print(tracked_remark(out), highlight=False, markup=False)
     return 0
@@ -73,6 +79,11 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, help="folder of the written tables (default: results/tables; results/label_views/LABELS)"
     )
     return parser
+
+
+def _another_process() -> ProcessPoolExecutor:
+    """Return a second process, which Ctrl-C ends without a traceback."""
+    return ProcessPoolExecutor(1, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_DFL))
 
 
 def _papers_with(numbers: Sequence[int] | None) -> Sequence[str]:
@@ -106,7 +117,22 @@ def _runs(folders: Sequence[Path], labels: LabelView) -> list[StoredRun]:
     return runs
 
 
-def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[StoredRun], out: Path) -> None:
+def _run(
+    papers: Sequence[str],
+    numbers: Sequence[int] | None,
+    runs: Sequence[StoredRun],
+    out: Path,
+    own: Future[dict[str, str]] | None,
+) -> None:
+    """Build and write the tables of papers, and what belongs to no paper where all of them are built.
+
+    Args:
+        papers: by name.
+        numbers: tables of them; all where none is named.
+        runs: what was measured.
+        out: folder of the files.
+        own: our own tables, which another process makes; ``None`` where some papers or tables alone are wanted.
+    """
     built = []
     for paper in papers:
         with stage(f"building the tables of {paper}"):
@@ -126,16 +152,19 @@ def _run(papers: Sequence[str], numbers: Sequence[int] | None, runs: Sequence[St
         console().print(f"{tables[0].paper.label}: tables in {short_path(out)}", highlight=False, markup=False)
         show(_overview(tables))
         _report_unused(unused)
-    if numbers is None and set(papers) == set(spec_names()):
+    if own is not None:
         whole = {paper: tables for paper, (tables, _) in zip(papers, built, strict=True)}
-        files |= {INDEX: index_page(whole), CLAIMS: claims_page(whole), **_own_files(runs)}
+        files |= {INDEX: index_page(whole), CLAIMS: claims_page(whole)}
+        with stage("waiting for our own tables"):
+            files |= own.result()
     for name, text in files.items():
         write_atomic(out / name, text.encode())
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
 
 
-def _own_files(runs: Sequence[StoredRun]) -> dict[str, str]:
-    """Return the files of our own tables."""
+def _own_files(folders: Sequence[Path], labels: LabelView) -> dict[str, str]:
+    """Return the files of our own tables, in a process that reads the runs itself: sent, they would take as long."""
+    runs, _ = all_under_labels(read_runs(folders)[0], labels)
     pages = own_pages([run for run in runs if not run.of_sample])  # as in the papers' tables
     return {name: text for page in pages for name, text in page.files.items()}
 

@@ -205,6 +205,12 @@ def estimate(
     return ComparisonEstimate(found.value, found.interval, questions=found.questions, share=is_share(metric))
 
 
+def value_of(run: StoredRun, metric: str, averaging: Averaging) -> float | None:
+    """Return a score's mean in the metric's unit, without its interval; ``None`` if unscored."""
+    found = mean_value(run.rows, metric, None, averaging)
+    return None if found is None else scale_of(metric) * found
+
+
 def _categories(run: StoredRun, metric: str, protocol: Protocol) -> dict[int, ComparisonEstimate]:
     counted = {row.category for row in run.rows if protocol.counts(row.kind)}
     found = {category: estimate(run, metric, protocol, category) for category in sorted(counted)}

@@ -1,6 +1,6 @@
 """Evidence at equal budgets, and by what an answer is put together from: docs/measures.md defines each figure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from eval.metrics.evidence import SHOWN_RECALL, TURN_RECALL
 from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
 from eval.metrics.registry import METRICS
 from eval.results.compare.model import interval_text
-from eval.results.compare.rows import ComparisonEstimate, estimate, f1_metric
+from eval.results.compare.rows import estimate, f1_metric, value_of
 from eval.results.own.report import QualityGroup, SystemQuality
 from eval.results.own.room import fitting, room_table, room_values, wide_runs
 from eval.results.own.stages import run_protocol
@@ -89,25 +89,26 @@ def _tables(group: QualityGroup, wide: Sequence[StoredRun]) -> list[Table]:
 
 def budget_table(systems: Sequence[SystemQuality]) -> Table:
     """Return the evidence of every system, those with the largest area first."""
-    found = [(one.label, _estimates(one.run)) for one in systems]
-    found.sort(key=lambda line: -(area.value if (area := line[1][BUDGET_AREA]) else -1.0))
+    found = [(one.label, _values(one.run), one.run) for one in systems]
+    found.sort(key=lambda line: -line[1].get(BUDGET_AREA, -1.0))
     shown: list[Column] = [Column("system", "left")]
     for name in SHOWN:
         shown += [Column(METRICS[name].heading), *([Column("95 %")] if name == BUDGET_AREA else [])]
-    return Table("Evidence", shown, [[label, *_cells(estimates)] for label, estimates in found], label="evidence")
+    return Table("Evidence", shown, [[label, *_cells(values, run)] for label, values, run in found], label="evidence")
 
 
-def _estimates(run: StoredRun) -> dict[str, ComparisonEstimate | None]:
-    return {name: estimate(run, name, run_protocol(run)) for name in SHOWN}
+def _values(run: StoredRun) -> dict[str, float]:
+    """Return the means of the table's metrics that are known."""
+    found = {name: value_of(run, name, run_protocol(run)) for name in SHOWN}
+    return {name: value for name, value in found.items() if value is not None}
 
 
-def _cells(estimates: dict[str, ComparisonEstimate | None]) -> list[Cell]:
+def _cells(values: Mapping[str, float], run: StoredRun) -> list[Cell]:
     cells: list[Cell] = []
     for name in SHOWN:
-        found = estimates[name]
-        cells.append(None if found is None else found.value)
+        cells.append(values.get(name))
         if name == BUDGET_AREA:
-            cells.append(interval_text(found) or None)
+            cells.append(interval_text(estimate(run, name, run_protocol(run))) or None)
     return cells
 
 
@@ -128,8 +129,7 @@ def _slice_cells(part: StoredRun | None) -> tuple[Cell, Cell, Cell]:
     if part is None:
         return 0, None, None
     protocol = run_protocol(part)
-    found = (estimate(part, metric, protocol) for metric in (TURN_RECALL, f1_metric(protocol)))
-    recall, answers = (None if one is None else one.value for one in found)
+    recall, answers = (value_of(part, metric, protocol) for metric in (TURN_RECALL, f1_metric(protocol)))
     return len(part.rows), recall, answers
 
 
@@ -152,7 +152,7 @@ def _csv_rows(one: SystemQuality, against: Sequence[StoredRun]) -> list[dict[str
             **(room if name == "all" else {}),
             "slice": name,
             "n": len(part.rows),
-            **{metric: found.value for metric, found in _estimates(part).items() if found is not None},
+            **_values(part),
         }
         for name, part in parts.items()
     ]

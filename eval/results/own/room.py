@@ -10,10 +10,11 @@ from eval.metrics.budgets import BUDGET_RECALL, BUDGETS
 from eval.metrics.evidence import SHOWN_RECALL
 from eval.metrics.registry import METRICS
 from eval.results.compare.model import interval_text
-from eval.results.compare.rows import ComparisonEstimate, estimate
+from eval.results.compare.rows import ComparisonEstimate, estimate, value_of
 from eval.results.own.report import SystemQuality
 from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
+from eval.scoring.columns import ScoreColumns, columns_of
 from eval.scoring.inference import Floats
 
 #: Size of a context, which runs of earlier versions have too; four characters are a token of text in Latin script.
@@ -53,10 +54,19 @@ def in_as_many(run: StoredRun, wide: StoredRun) -> StoredRun:
     that budget, which favours the run.
     """
     places = [wide.columns.places[row.question_id] for row in run.rows]
-    curves = np.stack([np.zeros(len(places)), *(wide.columns.column(name)[places] for name in _CURVE)], axis=1)
-    shares = [np.interp(size, (0, *BUDGETS), curve) for size, curve in zip(_tokens(run), curves, strict=True)]
+    curves = np.stack([np.zeros(len(places)), *(wide.columns.column(name)[places] for name in _CURVE)])
+    shares = _between(_tokens(run), curves)
     known = run.columns.column(SHOWN_RECALL)
     return _with_shares(run, np.where(np.isnan(known), np.nan, shares))
+
+
+def _between(sizes: Floats, curves: Floats) -> Floats:
+    """Interpolate shares at sizes in tokens, shape (questions,); ``curves`` has shape (budgets + 1, questions)."""
+    grid, each = np.array((0, *BUDGETS), dtype=np.float64), np.arange(len(sizes))
+    left = np.clip(np.searchsorted(grid, sizes, side="right") - 1, 0, len(grid) - 2)
+    below, above = curves[left, each], curves[left + 1, each]
+    slopes = (above - below) / (grid[left + 1] - grid[left])
+    return np.where(sizes >= grid[-1], curves[-1], slopes * (sizes - grid[left]) + below)
 
 
 def difference(run: StoredRun, wide: StoredRun) -> StoredRun:
@@ -65,9 +75,7 @@ def difference(run: StoredRun, wide: StoredRun) -> StoredRun:
 
 
 def _with_shares(run: StoredRun, shares: Floats) -> StoredRun:
-    values = [None if np.isnan(share) else float(share) for share in shares]
-    rows = [replace(row, metrics={SHOWN_RECALL: share}) for row, share in zip(run.rows, values, strict=True)]
-    return replace(run, rows=tuple(rows))
+    return replace(run, rows=columns_of(ScoreColumns(run.rows), {SHOWN_RECALL: shares}))
 
 
 def room_table(systems: Sequence[SystemQuality], wide: Sequence[StoredRun]) -> Table:
@@ -78,39 +86,32 @@ def room_table(systems: Sequence[SystemQuality], wide: Sequence[StoredRun]) -> T
     rows: list[tuple[float, list[Cell]]] = []
     for system in systems:
         run, found = system.run, _share(system.run)
-        cells: list[Cell] = [system.label, _value(_estimate(run, "recall@10")), _mean(_tokens(run)), _value(found)]
-        for one in wide if found else ():
+        recall = value_of(run, "recall@10", run_protocol(run))
+        cells: list[Cell] = [system.label, recall, _mean(_tokens(run)), found]
+        for one in wide if found is not None else ():
             less = _moved(difference(run, one))
-            cells += [_value(_share(in_as_many(run, one))), _value(less), interval_text(less) or None]
+            cells += [_share(in_as_many(run, one)), less.value if less else None, interval_text(less) or None]
         cells += [None] * (len(shown) - len(cells))
-        rows.append((-found.value if found else 1.0, cells))
+        rows.append((1.0 if found is None else -found, cells))
     return Table("In as many tokens", shown, [cells for _, cells in sorted(rows, key=lambda row: row[0])], label="room")
 
 
 def room_values(run: StoredRun, wide: Sequence[StoredRun]) -> dict[str, object]:
     """Return the same figures of one run, for other programs."""
     found: dict[str, object] = {"context_tokens": _mean(_tokens(run))}
-    for one in wide if _share(run) else ():
-        found[f"{one.memory}_in_as_many"] = _value(_share(in_as_many(run, one)))
+    for one in wide if _share(run) is not None else ():
+        found[f"{one.memory}_in_as_many"] = _share(in_as_many(run, one))
     return found
 
 
-def _share(run: StoredRun) -> ComparisonEstimate | None:
-    return _estimate(run, SHOWN_RECALL)
+def _share(run: StoredRun) -> float | None:
+    return value_of(run, SHOWN_RECALL, run_protocol(run))
 
 
 def _moved(run: StoredRun) -> ComparisonEstimate | None:
     """Return a mean of differences, which may lie below 0."""
-    found = _share(run)
+    found = estimate(run, SHOWN_RECALL, run_protocol(run))
     return None if found is None else replace(found, share=False)
-
-
-def _estimate(run: StoredRun, metric: str) -> ComparisonEstimate | None:
-    return estimate(run, metric, run_protocol(run))
-
-
-def _value(found: ComparisonEstimate | None) -> float | None:
-    return None if found is None else found.value
 
 
 def _mean(values: Floats) -> float | None:
