@@ -34,10 +34,10 @@ def system() -> StoredRun:
 
 
 def shares(run: StoredRun) -> list[float | None]:
-    return [row.metrics["shown_recall"] for row in run.rows]
+    return [None if share != share else share for share in run.columns.column("shown_recall").tolist()]
 
 
-def test_a_context_is_held_against_as_many_tokens_by_hand() -> None:
+def test_a_context_is_compared_with_as_many_tokens_by_hand() -> None:
     assert shares(in_as_many(system(), wide())) == [0.25, 0.5]
     assert shares(difference(system(), wide())) == [0.25, 0.5]
     past = made(
@@ -46,7 +46,7 @@ def test_a_context_is_held_against_as_many_tokens_by_hand() -> None:
     assert shares(in_as_many(past, wide())) == [1.0, None]  # as of 2,048 tokens; what is not known stays unknown
 
 
-def test_only_runs_that_fill_the_last_budget_on_the_same_questions_are_held_against() -> None:
+def test_only_runs_that_fill_the_last_budget_on_the_same_questions_are_compared_with() -> None:
     assert wide_runs([wide(), system()]) == [wide()] and wide_runs([wide(last=8000.0)]) == []
     assert fitting([system()], [wide()]) == [wide()]
     assert fitting([made("other", [{}], sha="e")], [wide()]) == [] == fitting([made("more", [{}] * 3)], [wide()])

@@ -827,9 +827,9 @@ def test_the_command_writes_the_same_bytes_twice(tmp_path: Path, capsys: pytest.
     for out in ("first", "second"):
         assert main(["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / out)]) == 0
     names = sorted(path.name for path in (tmp_path / "first").iterdir())
-    # Index, claims, faults, costs, a page for each paper; all systems, memory quality, equal budgets,
-    # methods' counts, calls by role, costs over a life, overruled facts.
-    lists, own = 4 + len(spec_names()), 7
+    # Index, claims, faults, costs, CLAG's printed answers, a page for each paper; all systems, memory quality, equal
+    # budgets, methods' counts, calls by role, costs over a life, overruled facts.
+    lists, own = 5 + len(spec_names()), 7
     others = [name for name in names if name.endswith("_others.md")]
     assert {name.replace("_others", "") for name in others} < set(names)
     assert len(names) - len(others) == 3 * (sum(len(load_spec(paper).tables) for paper in spec_names()) + own) + lists
