@@ -3,8 +3,9 @@
 A write holds up every later write of its conversation, a prepared note only itself. So writes and consolidations come
 before questions, and questions before preparation; within a phase, first come, first served.
 
-Where a holder finds that the backbone takes no call at all (no credit, a refused key), nobody who waits is sent after
-it: they fail with the same error.
+Where a holder finds that the backbone takes no call at all (no credit, a refused key), nobody who waits or comes in the
+next seconds is sent after it: they fail with the same error, until the run has ended. A program that lives on may try
+again later.
 """
 
 import asyncio
@@ -19,6 +20,8 @@ from memsys.errors import BackboneUnusableError, first_error
 PRIORITY: Mapping[str, int] = {
     "write": 0, "consolidate": 0, "retrieve": 1, "answer": 1, "judge": 1, "warm_up": 1, "prepare": 2,
 }  # fmt: skip
+#: Seconds after such an error for which nobody gets a slot.
+_UNUSABLE_SECONDS = 5.0
 
 
 class Limiter:
@@ -32,6 +35,7 @@ class Limiter:
         self._free = slots
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
         self._arrivals = 0
+        self._unusable: tuple[float, BackboneUnusableError] | None = None
         self.held = 0
 
     @asynccontextmanager
@@ -39,7 +43,7 @@ class Limiter:
         """Hold a slot; yields the seconds it was waited for.
 
         Raises:
-            BackboneUnusableError: raised by a holder meanwhile.
+            BackboneUnusableError: raised by a holder meanwhile, or just before.
         """
         waited = await self._acquire(PRIORITY[phase])
         self.held += 1
@@ -48,6 +52,7 @@ class Limiter:
         except (BackboneUnusableError, ExceptionGroup) as error:
             found = first_error(error)
             if isinstance(found, BackboneUnusableError):
+                self._unusable = (asyncio.get_running_loop().time(), found)
                 self._fail_waiters(found)
             raise
         finally:
@@ -55,6 +60,8 @@ class Limiter:
             self._release()
 
     async def _acquire(self, priority: int) -> float:
+        if self._unusable and asyncio.get_running_loop().time() - self._unusable[0] < _UNUSABLE_SECONDS:
+            raise BackboneUnusableError(str(self._unusable[1]))
         if self._free:
             self._free -= 1
             return 0.0

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from tests.support import schema_model
 from tests.support.bad_replies import BAD_REPLIES, BadReply, spoil
@@ -74,6 +75,7 @@ class StubState:
     count: int = 0
     in_flight: int = 0
     most_in_flight: int = 0
+    transports: "WeakSet[asyncio.BaseTransport]" = field(default_factory=WeakSet, repr=False)
 
 
 def digest(*parts: object) -> int:
@@ -180,6 +182,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
+        self._state.transports.add(transport)
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -380,6 +383,14 @@ class StubServer:
 
     def __exit__(self, *error: object) -> None:
         self.stop_listening()
+
+        async def close() -> None:
+            """Close what a client has kept open."""
+            for transport in list(self.state.transports):
+                transport.close()
+            await asyncio.sleep(0)
+
+        asyncio.run_coroutine_threadsafe(close(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         with contextlib.suppress(RuntimeError):

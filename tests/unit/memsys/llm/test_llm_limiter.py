@@ -87,7 +87,9 @@ def test_cancelled_waiters_lose_no_slot() -> None:
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_nobody_is_sent_after_a_holder_that_found_the_backbone_unusable(grouped: bool) -> None:
+def test_nobody_is_sent_after_a_holder_that_found_the_backbone_unusable(
+    grouped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     error = BackboneUnusableError("no credit")
 
     async def run() -> list[str]:
@@ -101,8 +103,11 @@ def test_nobody_is_sent_after_a_holder_that_found_the_backbone_unusable(grouped:
 
         found = await asyncio.gather(*(ask(name) for name in "abc"), return_exceptions=True)
         assert [str(first_error(one)) for one in found if one] == ["no credit"] * 3
+        with pytest.raises(BackboneUnusableError):
+            await ask("next")
+        monkeypatch.setattr("memsys.llm.limiter._UNUSABLE_SECONDS", 0.0)
         with pytest.raises((BackboneUnusableError, ExceptionGroup)):
-            await ask("later")  # what comes later tries for itself
+            await ask("later")  # what comes seconds later tries for itself
         return sent
 
     assert asyncio.run(run()) == ["a", "later"]
