@@ -24,7 +24,7 @@ from eval.commands.terminal import complain, console, say
 from eval.commands.whole_numbers import count
 from eval.runs.folders import short_path
 from eval.scoring.equivalence import MINIMUM_RUNS
-from eval.sweep.costing import GPUS
+from eval.sweep.costing import GPUS, CellCost
 from eval.sweep.papers import PaperRuns, load_paper, load_papers
 from eval.sweep.plan_report import problems
 from eval.sweep.reproduction import (
@@ -35,6 +35,8 @@ from eval.sweep.reproduction import (
     collecting,
     compose_paper,
     fetching,
+    gpu_hours,
+    hosted_dollars,
     running,
     within_budget,
 )
@@ -109,12 +111,12 @@ def _compose(paper: PaperRuns, options: argparse.Namespace) -> list[PaperCell]:
 def _show_plan(plan: Reproduction, verdicts: Sequence[Judging]) -> None:
     rows: list[list[Cell]] = []
     for group in dict.fromkeys(each.group for each in plan.cells):
-        own = tuple(cost for each, cost in zip(plan.cells, plan.costs, strict=True) if each.group == group)
-        rows.append([group.title, *_sums(Reproduction(plan.paper, (), own, (), plan.gpu), ())])
+        own = [cost for each, cost in zip(plan.cells, plan.costs, strict=True) if each.group == group]
+        rows.append([group.title, *_sums(own, plan.gpu, ())])
     for each in verdicts:
         title = f"verdicts of {each.backbone}"
         rows.append([title, "", "", f"{each.calls.calls:,.0f}", f"{each.hours:.1f}", f"{each.dollars:.2f}"])
-    rows.append(["all", *_sums(plan, verdicts)])
+    rows.append(["all", *_sums(plan.costs, plan.gpu, verdicts)])
     headings = ("runs for", "runs", "done", "calls to pay", f"{plan.gpu.upper()} hours", "dollars")
     show(Table(f"{plan.paper.name} reproduced", columns(headings), rows))
     for line in problems(plan.costs):
@@ -132,16 +134,16 @@ def _show_plan(plan: Reproduction, verdicts: Sequence[Judging]) -> None:
         say(f"{some}: where replies are sampled, a cell has a verdict from {MINIMUM_RUNS} on (seed=0,1,2)")
 
 
-def _sums(plan: Reproduction, verdicts: Sequence[Judging]) -> list[Cell]:
+def _sums(costs: Sequence[CellCost], gpu: str, verdicts: Sequence[Judging]) -> list[Cell]:
     """Return how many runs there are and are done, and their calls, hours and dollars; "?" for runs without data."""
-    calls = sum(cost.to_pay.calls for cost in plan.costs) + sum(each.calls.calls for each in verdicts)
-    hours, dollars = _totals(plan, verdicts)
-    done = sum(cost.standing == "done" for cost in plan.costs)
+    calls = sum(cost.to_pay.calls for cost in costs) + sum(each.calls.calls for each in verdicts)
+    hours, dollars = _totals(costs, gpu, verdicts)
+    done = sum(cost.standing == "done" for cost in costs)
     planned = [f"{calls:,.0f}", f"{hours:.1f}", f"{dollars:.2f}"]
-    unknown = sum(bool(cost.problem) for cost in plan.costs)
+    unknown = sum(bool(cost.problem) for cost in costs)
     if unknown:
-        planned = ["?"] * 3 if unknown == len(plan.costs) else [f"{figure} + ?" for figure in planned]
-    return [len(plan.costs), done, *planned]
+        planned = ["?"] * 3 if unknown == len(costs) else [f"{figure} + ?" for figure in planned]
+    return [len(costs), done, *planned]
 
 
 def _steps(plan: Reproduction, verdicts: Sequence[Judging]) -> list[Step]:
@@ -152,9 +154,10 @@ def _steps(plan: Reproduction, verdicts: Sequence[Judging]) -> list[Step]:
     return [*runs, *judge, *collecting(runs), tables]
 
 
-def _totals(plan: Reproduction, verdicts: Sequence[Judging]) -> tuple[float, float]:
+def _totals(costs: Sequence[CellCost], gpu: str, verdicts: Sequence[Judging]) -> tuple[float, float]:
     """Return GPU hours and dollars of runs and verdicts."""
-    return plan.hours + sum(each.hours for each in verdicts), plan.dollars + sum(each.dollars for each in verdicts)
+    hours = gpu_hours(costs, gpu) + sum(each.hours for each in verdicts)
+    return hours, hosted_dollars(costs) + sum(each.dollars for each in verdicts)
 
 
 def _show_steps(steps: Sequence[Step]) -> None:
@@ -172,7 +175,7 @@ def _confirm(plan: Reproduction, verdicts: Sequence[Judging], yes: bool) -> None
     left = sum(cost.standing != "done" and not cost.problem for cost in plan.costs)
     if yes or not left:
         return
-    hours, dollars = _totals(plan, verdicts)
+    hours, dollars = _totals(plan.costs, plan.gpu, verdicts)
     question = f"start {left} runs, {hours:.1f} GPU hours and {dollars:.2f} dollars of hosted models by the plan?"
     if not can_ask():
         raise ConfigError(f"{question} There is no terminal to ask: add --yes, or --dry-run to see the commands")
@@ -181,15 +184,15 @@ def _confirm(plan: Reproduction, verdicts: Sequence[Judging], yes: bool) -> None
 
 
 def _reproduce(plan: Reproduction, steps: Sequence[Step]) -> int:
-    hours = {each.cell.key: cost for each, cost in zip(plan.cells, plan.costs, strict=True)}
+    costs = {each.cell.key: cost for each, cost in zip(plan.cells, plan.costs, strict=True)}
     incomplete = False
     for number, step in enumerate(steps, start=1):
         if step.arguments[0] == "run" and all(_is_done(each) for each in step.cells):
             say(f"{number} of {len(steps)}: {step.title}: done")
             continue
         left = [each for other in steps[number - 1 :] if other.arguments[0] == "run" for each in other.cells]
-        rest = Reproduction(plan.paper, (), tuple(hours[each.cell.key] for each in left), (), plan.gpu)
-        ahead = f", about {duration(3600 * rest.hours)} of GPU time ahead by the plan" if rest.hours else ""
+        rest = gpu_hours([costs[each.cell.key] for each in left], plan.gpu)
+        ahead = f", about {duration(3600 * rest)} of GPU time ahead by the plan" if rest else ""
         console().print(f"{number} of {len(steps)}: {step.title}{ahead}", style="bold", highlight=False, markup=False)
         status = _perform(step)
         if status not in (EXIT_DONE, EXIT_INCOMPLETE) and step.arguments[0] != "run":

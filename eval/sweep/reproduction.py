@@ -91,7 +91,7 @@ class Reproduction:
     @property
     def dollars(self) -> float:
         """US dollars of the calls to hosted models that are still to pay and have a price; a second backbone's too."""
-        return sum(_dollars(cost) for cost in self.costs)
+        return hosted_dollars(self.costs)
 
 
 def compose_paper(
@@ -162,6 +162,11 @@ def _with_memory(job: tuple[str, ...], released: Mapping[str, str]) -> tuple[str
     name = _memory(job)
     chosen = released.get(name, name)
     return tuple(f"{_MEMORY}{chosen}" if each == f"{_MEMORY}{name}" else each for each in job)
+
+
+def hosted_dollars(costs: Sequence[CellCost]) -> float:
+    """Return the US dollars of the calls to hosted models that are still to pay and have a price."""
+    return sum(map(_dollars, costs))
 
 
 def _dollars(cost: CellCost) -> float:

@@ -3,9 +3,9 @@
 A write holds up every later write of its conversation, a prepared note only itself. So writes and consolidations come
 before questions, and questions before preparation; within a phase, first come, first served.
 
-Where a holder finds that the backbone takes no call at all (no credit, a refused key), nobody who waits or comes in the
-next seconds is sent after it: they fail with the same error, until the run has ended. A program that lives on may try
-again later.
+Where a holder finds that the backbone takes no call at all (no credit, a refused key), calls that wait or that begin
+within the next seconds fail with the same error and are not sent: by then a run has ended. A program that goes on, as
+the proxy does, tries again later.
 """
 
 import asyncio

@@ -12,8 +12,8 @@ from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
 from eval.metrics.registry import METRICS
 from eval.results.compare.model import interval_text
 from eval.results.compare.rows import estimate, f1_metric, value_of
+from eval.results.own.matched_tokens import fitting, matched_table, matched_values, wide_runs
 from eval.results.own.report import QualityGroup, SystemQuality
-from eval.results.own.room import fitting, room_table, room_values, wide_runs
 from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
 from eval.results.tables.page import Section, TablePage
@@ -70,20 +70,21 @@ def _scored(run: StoredRun) -> bool:
 def equal_page(groups: Sequence[QualityGroup]) -> TablePage:
     """Return the tables of every group: evidence at equal budgets, in as many tokens, by what must be combined."""
     wide = _wide(groups)
+    against = [(group, _against(group, wide)) for group in groups]
     sections = [
-        Section(group.title, group.key, _tables(group, wide), [(one.label, one.run) for one in group.systems])
-        for group in groups
+        Section(group.title, group.key, _tables(group, others), [(one.label, one.run) for one in group.systems])
+        for group, others in against
     ]
-    rows = [row for group in groups for one in group.systems for row in _csv_rows(one, _against(group, wide))]
+    rows = [row for group, others in against for one in group.systems for row in _csv_rows(one, others)]
     about = ("run", "system", "dataset", "backbone", "slice", "n")
     names = list(dict.fromkeys((*about, *SHOWN, *(name for row in rows for name in row))))
     return TablePage(NAME, "Evidence at equal budgets", LEGEND, sections, records(names, rows))
 
 
-def _tables(group: QualityGroup, wide: Sequence[StoredRun]) -> list[Table]:
-    scored, against = any(_scored(one.run) for one in group.systems), _against(group, wide)
+def _tables(group: QualityGroup, against: Sequence[StoredRun]) -> list[Table]:
+    scored = any(_scored(one.run) for one in group.systems)
     tables = [budget_table(group.systems)] if scored else []
-    tables += [room_table(group.systems, against)] if against else []
+    tables += [matched_table(group.systems, against)] if against else []
     return [*tables, slice_table(group.systems)] if scored else tables
 
 
@@ -145,11 +146,11 @@ def _csv_rows(one: SystemQuality, against: Sequence[StoredRun]) -> list[dict[str
     run = one.run
     about = {"run": run.run_id, "system": one.label, "dataset": run.dataset, "backbone": run.backbone}
     parts = {"all": run} | _parts(run)
-    room = room_values(run, against) if against else {}
+    matched = matched_values(run, against) if against else {}
     return [
         {
             **about,
-            **(room if name == "all" else {}),
+            **(matched if name == "all" else {}),
             "slice": name,
             "n": len(part.rows),
             **_values(part),

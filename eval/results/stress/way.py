@@ -79,18 +79,19 @@ def ways(systems: Sequence[StressedSystem]) -> str:
     if not poisoned:
         return ""
     aimed = [_aimed(one.runs[_RUN]) for one in poisoned]
+    twins = [_aimed(one.runs[_TWIN]) if _TWIN in one.runs else {} for one in poisoned]
     shared = [name for name in aimed[0] if all(name in found for found in aimed)]
     if not shared:
         return ""
     name = max(shared, key=lambda one: len({found[one].found() for found in aimed}))
-    first, twin = aimed[0][name], _twin(poisoned[0], name)
+    first, twin = aimed[0][name], twins[0].get(name)
     asked = first.gold.extra[ATTACK]
     about = [
         f"question {name}: {asked.get('question', DASH)}; right: {', '.join(first.gold.answers) or 'to abstain'}",
         f"poison ({asked['kind'].replace('_', ' ')}): {asked.get('text', DASH)}",
         *([f"its twin: {twin.gold.extra[ATTACK].get('text', DASH)}"] if twin else []),
     ]
-    parts = [_system(one, found[name], _twin(one, name)) for one, found in zip(poisoned, aimed, strict=True)]
+    parts = [_system(one, found[name], twin.get(name)) for one, found, twin in zip(poisoned, aimed, twins, strict=True)]
     return blocks("## One poisoned turn's way", bullets(about), *parts)
 
 
@@ -102,11 +103,6 @@ def _system(system: StressedSystem, way: _Way, twin: _Way | None) -> str:
         *((f"the twin {twin.found()}; answer: {twin.answer()}",) if twin else ()),
     )
     return blocks(inline((Span(system.label, "bold"),)), bullets(lines))
-
-
-def _twin(system: StressedSystem, name: str) -> _Way | None:
-    run = system.runs.get(_TWIN)
-    return None if run is None else _aimed(run).get(name)
 
 
 def _aimed(run: StoredRun) -> dict[str, _Way]:

@@ -194,7 +194,7 @@ class TableBuilder:
     ) -> TableCell:
         if printed is not None and printed.row in spec.settings:
             return TableCell(
-                dataset, printed, None, measurable=False, setting=_held(printed, spec.settings[printed.row])
+                dataset, printed, None, measurable=False, setting=_as_printed(printed, spec.settings[printed.row])
             )
         if not spec.measured:
             return self._counted(dataset, printed)
@@ -303,7 +303,7 @@ class TableBuilder:
         )
 
 
-def _held(printed: PrintedNumber, place: str) -> str:
+def _as_printed(printed: PrintedNumber, place: str) -> str:
     """Return whether a preset has a printed setting, and where: ``as printed: memory=clag n_init``.
 
     Raises:

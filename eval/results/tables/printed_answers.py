@@ -13,8 +13,8 @@ from eval.results.stored_run import StoredRun
 from eval.results.tables.candidates import group_runs
 from eval.results.tables.page import WRITTEN
 from eval.results.tables.spec import PaperSpec
-from eval.runs.load import load_answers, load_retrievals
 from eval.runs.records import RetrievalRecord, ScoreRow
+from eval.scoring.run_files import RunFiles
 
 #: What an answer to a question of category 5 is.
 FALSE, DECLINES, OTHER = "the false answer", "declines", "another answer"
@@ -71,9 +71,8 @@ def answers_page(printed: PrintedAnswers, spec: PaperSpec, runs: Sequence[Stored
     for key in sorted(candidates, key=lambda key: (_place(key.system, printed), key.system, key.backbone, key.variant)):
         label = spec.system_label(key.system) + (f" [{key.variant}]" if key.variant else "")
         for run in candidates[key].get(printed.dataset, ()):
-            for row in run.rows:
-                if row.question_id == printed.question:
-                    rows.append([label, spec.backbone_label(key.backbone), *_measured(run, row, printed)])
+            if (place := run.columns.places.get(printed.question)) is not None:
+                rows.append([label, spec.backbone_label(key.backbone), *_measured(run, run.rows[place], printed)])
     return page(
         render_markdown(Table(f"{spec.label} Table {printed.table}: {printed.title}", texts(_HEADINGS), rows), level=1),
         f"{spec.datasets[printed.dataset].label}, {printed.question}: {printed.asked}",
@@ -102,26 +101,18 @@ def _meaning(kind: str) -> tuple[str, str, str]:
 
 
 def _measured(run: StoredRun, row: ScoreRow, printed: PrintedAnswers) -> Iterator[Cell]:
-    scores = row.metrics
+    scores, files = row.metrics, RunFiles(run.path)
+    answer = files.answers.get(printed.question)
     kind = DECLINES if scores.get("abstained") else FALSE if scores.get("trapped") else OTHER
-    yield _own_words(run.path, printed.question) or DASH
+    yield (answer and answer.prediction) or DASH
     yield from _meaning(kind)
     yield from (_percent(scores.get(name)) for name in ("recall@10", "shown_recall"))
-    yield _clusters(_retrieval(run.path, printed.question))
+    yield _clusters(files.retrievals.get(printed.question))
     yield run.run_id
 
 
 def _percent(share: float | None) -> str:
     return DASH if share is None else f"{100 * share:.0f}"
-
-
-def _own_words(folder: Path, question: str) -> str:
-    answers = load_answers(folder) if (folder / "answers.jsonl").is_file() else {}
-    return answers[question].prediction if question in answers else ""
-
-
-def _retrieval(folder: Path, question: str) -> RetrievalRecord | None:
-    return load_retrievals(folder).get(question) if (folder / "retrievals.jsonl").is_file() else None
 
 
 def _clusters(retrieval: RetrievalRecord | None) -> str:

@@ -50,8 +50,8 @@ def fitting(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> list[Stored
 def in_as_many(run: StoredRun, wide: StoredRun) -> StoredRun:
     """Return a run with what another's first memories hold in as many tokens as its own contexts have.
 
-    Between two budgets the share of a question lies on a straight line; a context past the last budget counts as one of
-    that budget, which favours the run.
+    Between two budgets the share of a question is interpolated linearly; a context past the last budget counts as one
+    of that budget, which favours the run.
     """
     places = [wide.columns.places[row.question_id] for row in run.rows]
     curves = np.stack([np.zeros(len(places)), *(wide.columns.column(name)[places] for name in _CURVE)])
@@ -78,7 +78,7 @@ def _with_shares(run: StoredRun, shares: Floats) -> StoredRun:
     return replace(run, rows=columns_of(ScoreColumns(run.rows), {SHOWN_RECALL: shares}))
 
 
-def room_table(systems: Sequence[SystemQuality], wide: Sequence[StoredRun]) -> Table:
+def matched_table(systems: Sequence[SystemQuality], wide: Sequence[StoredRun]) -> Table:
     """Return R@10 and the evidence in context of every system, next to each wide run in as many tokens."""
     shown = [*columns(("system", METRICS["recall@10"].heading)), Column("tokens", digits=0), Column("in context")]
     for one in wide:
@@ -93,10 +93,12 @@ def room_table(systems: Sequence[SystemQuality], wide: Sequence[StoredRun]) -> T
             cells += [_share(in_as_many(run, one)), less.value if less else None, interval_text(less) or None]
         cells += [None] * (len(shown) - len(cells))
         rows.append((1.0 if found is None else -found, cells))
-    return Table("In as many tokens", shown, [cells for _, cells in sorted(rows, key=lambda row: row[0])], label="room")
+    return Table(
+        "In as many tokens", shown, [cells for _, cells in sorted(rows, key=lambda row: row[0])], label="matched"
+    )
 
 
-def room_values(run: StoredRun, wide: Sequence[StoredRun]) -> dict[str, object]:
+def matched_values(run: StoredRun, wide: Sequence[StoredRun]) -> dict[str, object]:
     """Return the same figures of one run, for other programs."""
     found: dict[str, object] = {"context_tokens": _mean(_tokens(run))}
     for one in wide if _share(run) is not None else ():
