@@ -137,7 +137,7 @@ def _composed(overrides: Sequence[str]) -> Plan:
     config = composed(overrides)
     with open_dict(config):
         del config["hydra"]  # its settings are those of a command line
-    plan: Plan = make_plan(config)
+    plan: Plan = make_plan(config, overrides)
     return replace(plan, experiment=_EXPERIMENT, settings={**plan.settings, "experiment": _EXPERIMENT})
 
 

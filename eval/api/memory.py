@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from eval.api.parts import MemoryParts, choose
+from eval.running.backbones import Opening, open_backbone
 from eval.running.ingestion import ConversationIngestion
 from eval.running.reader import Answer, ReaderConfig, own_answer
 from eval.running.schedule import Schedule
@@ -66,10 +67,10 @@ class AsyncMemory:
         self._reader = chosen.reader.build(seed)
 
     async def __aenter__(self) -> "AsyncMemory":
-        """Open the backbone.
+        """Open the backbone, whose settings follow what its server takes, as in a run.
 
         Raises:
-            MemsysError: a model is missing, or a server cannot be reached.
+            MemsysError: a model is missing, a server cannot be reached or does not take a setting that was given.
         """
         if isinstance(self._chosen.memory, NeedsAssets):
             self._chosen.memory.check_assets()
@@ -200,14 +201,20 @@ class AsyncMemory:
             return NoBackbone(self._chosen.memory.name)
         if not isinstance(backbone, BackboneConfig):
             return backbone
-        from memsys.llm.backbone import Backbone
         from memsys.llm.cache import ReplyCache
 
-        engine = backbone.engine.build()
+        engine, folder = backbone.engine.build(), self._cache_dir
         self._stack.callback(engine.stop)
-        cache = ReplyCache(self._cache_dir, shared=True) if self._cache_dir else None
-        opened = Backbone(backbone, engine, cache=cache, on_call=self.calls.append, log_dir=logs, run_seed=self._seed)
-        return (await self._stack.enter_async_context(opened)).bind(_CONVERSATION)
+        opening = Opening(
+            seed=self._seed,
+            log_dir=logs,
+            on_call=self.calls.append,
+            make_cache=lambda: ReplyCache(folder, shared=True) if folder else None,
+            known_servers=folder or logs,
+            tell=logger.info,
+        )
+        opened, _ = await self._stack.enter_async_context(open_backbone(backbone, engine, opening))
+        return opened.bind(_CONVERSATION)
 
 
 class _Nothing:
@@ -244,7 +251,7 @@ def open_async_memory(
         embedder: a preset of ``conf/embedder``, or an object.
         reader: a preset of ``conf/reader``, or settings: how :meth:`AsyncMemory.answer` asks.
         settings: as on the command line, for instance ``["memory.k=5", "seed=1"]``.
-        cache_dir: folder of replies, so that no call is paid twice; ``None`` keeps none.
+        cache_dir: folder of replies and of what servers take, so that nothing is asked twice; ``None`` keeps none.
 
     Raises:
         ConfigError: a name or a setting does not exist; says what may have been meant.

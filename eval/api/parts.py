@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.config.checker import Checker
 from eval.config.compose import compose, config_loader
-from eval.running.composed import make_part
+from eval.running.composed import given_settings, make_part
 from eval.running.reader import ReaderConfig
 from memsys.embedding.contract import Embedder
 from memsys.errors import ConfigError
@@ -64,9 +64,12 @@ def choose(
     for part, given in named.items():
         if not isinstance(given, str):
             _check_object(part, given)
+    _refuse_settings_of_objects(overrides, [part for part, given in named.items() if not isinstance(given, str)])
     config = composed([*(f"{part}={name}" for part, name in named.items() if isinstance(name, str)), *overrides])
     _refuse_settings_of_runs(overrides)
     made = {part: make_part(config, part) if isinstance(given, str) else given for part, given in named.items()}
+    if isinstance(backbone, str):
+        made["backbone"] = replace(made["backbone"], explicit=given_settings("backbone", overrides))
     if made["memory"].uses_gold:
         raise ConfigError(f"memory={made['memory'].name} reads gold evidence, which a conversation of one's own lacks")
     if isinstance(embedder, str):
@@ -95,7 +98,10 @@ def endpoint(
         raise ConfigError(f"context_length={context_length!r} {problem}")
     config = make_part(composed([f"backbone={_HOSTED}"]), "backbone")
     engine = OpenAIEngineConfig(base_urls=[url], model=model, api_key_env=api_key_env)
-    hosted: BackboneConfig = replace(config, name=model, model=model, engine=engine, context_length=context_length)
+    given = frozenset() if context_length is None else frozenset({"context_length"})
+    hosted: BackboneConfig = replace(
+        config, name=model, model=model, engine=engine, context_length=context_length, explicit=given
+    )
     return hosted
 
 
@@ -135,6 +141,14 @@ def _refuse_settings_of_runs(overrides: Sequence[str]) -> None:
         root = re.split(r"[.=/@]", text.lstrip("+~"), maxsplit=1)[0]
         if root not in (*_NEEDED, "seed"):
             raise ConfigError(f"{text} changes nothing here; settings are those of {', '.join(_NEEDED)} and seed")
+
+
+def _refuse_settings_of_objects(overrides: Sequence[str], objects: Sequence[str]) -> None:
+    """Refuse settings of a part that is given as an object, which would change nothing."""
+    for text in overrides:
+        part = re.split(r"[.=/@]", text.lstrip("+~"), maxsplit=1)[0]
+        if part in objects:
+            raise ConfigError(f"{text} changes nothing: the {part} is an object or None; name a preset of conf/{part}")
 
 
 def _as_settings(settings: Mapping[str, Any]) -> list[str]:

@@ -123,9 +123,9 @@ def stage(title: str) -> Any:
 
 
 @contextmanager
-def announced(title: str) -> Iterator[None]:
+def announced(title: str, tell: Callable[[str], None] = say) -> Iterator[None]:
     """Show what the command is at while a block runs, with a line of its own in logs, where no spinner stays."""
     if not console().is_terminal:
-        say(title)
+        tell(title)
     with stage(title):
         yield

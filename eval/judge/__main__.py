@@ -11,6 +11,7 @@ verdicts that are there cost nothing, and ``--again`` asks for those that could 
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -161,7 +162,7 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     from eval.config.compose import compose, config_loader, without_hydra
     from eval.judge.work import JudgePlan
     from eval.running.budgets import PaidParts, check_prices, read_limits
-    from eval.running.composed import make_part
+    from eval.running.composed import given_settings, make_part
     from eval.running.plan import LAST_SEED, flag, whole_number, working_folder
     from memsys.llm.engines.contract import MOST_REQUESTS, SendsBatches
     from memsys.settings import check_mapping
@@ -176,7 +177,7 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(" ".join(str(error).split())) from error
     assert isinstance(settings, dict)
-    backbone = make_part(config, "backbone")
+    backbone = replace(make_part(config, "backbone"), explicit=given_settings("backbone", overrides))
     in_flight = whole_number("verdicts_in_flight", config.verdicts_in_flight, least=1)
     check_mapping("budget", settings["budget"], "dollars=5")
     limits = read_limits(settings["budget"])

@@ -14,9 +14,8 @@ from eval.judge.aligner import OrderJudge
 from eval.judge.config import JudgeConfig
 from eval.judge.judging import AnswerJudge, JudgedItem, items_of
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
-from eval.running.backbones import engines_for
+from eval.running.backbones import Opening, engines_for, open_backbone
 from eval.running.budgets import BudgetLimits
-from eval.running.servers import fitted
 from eval.running.unanswered import UnansweredLimits, UnansweredWatch
 from eval.runs.files import JsonLines, write_json, write_rows
 from eval.runs.folders import find_run_folders
@@ -351,21 +350,20 @@ async def judge_backbone(
             on_call(call)
         watch.see(call)
 
-    asked = await fitted(plan.backbone, plan.cache_dir, log_dir)
-    backbone = Backbone(
-        asked.config,
-        engines_for([plan.backbone])[0],
-        cache=ReplyCache(plan.cache_dir, shared=True) if plan.use_cache else None,
-        on_call=seen,
-        log_dir=log_dir,
-        run_seed=plan.seed,
-    )
     budget = Budget(plan.limits.tokens, plan.limits.dollars)
     budget.spent_tokens, budget.spent_dollars = spent_before(plan)
     plan.spent.append(budget)
-    backbone.meter = SpendingMeter(budget, load_prices().get(plan.backbone.name))
+    opening = Opening(
+        seed=plan.seed,
+        log_dir=log_dir,
+        on_call=seen,
+        make_cache=lambda: ReplyCache(plan.cache_dir, shared=True) if plan.use_cache else None,
+        known_servers=plan.cache_dir,
+        meter=SpendingMeter(budget, load_prices().get(plan.backbone.name)),
+    )
     async with AsyncExitStack() as stack:
         with announced(f"loading backbone {plan.backbone.name}"):
-            await stack.enter_async_context(backbone)
+            opened = open_backbone(plan.backbone, engines_for([plan.backbone])[0], opening)
+            backbone, _ = await stack.enter_async_context(opened)
         yield backbone
         watch.close()

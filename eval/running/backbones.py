@@ -3,28 +3,29 @@
 import asyncio
 import atexit
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.commands.terminal import say
 from eval.config.prices import load_prices
 from eval.running.budgets import RunMeters
 from eval.running.server_requests import ask_for_servers
 from eval.running.servers import FittedBackbone, fitted
 from eval.runs.rundir import CallFolder
+from memsys.llm.budget import SpendingMeter
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import LanguageModel
 from memsys.llm.delegate import DelegatingModel
 from memsys.llm.engines.contract import Engine
+from memsys.llm.ledger import CallRecord
 from memsys.settings import check_flags, check_minimum
 from memsys.vocabulary import Json
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from memsys.llm.accepted import Adaptation
     from memsys.llm.backbone import Backbone, Traffic
     from memsys.llm.cache import ReplyCache
@@ -187,15 +188,59 @@ def make_engines(choice: BackboneSelection) -> list[Engine]:
     return engines_for([choice.main, *([choice.second] if choice.second else [])], choice.serving)
 
 
-def _stop_if_cancelled(
-    engine: Engine, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
-) -> None:
-    """Stop an engine whose run was told to end.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """Settings of opening a backbone, next to its own.
 
-    It may be waiting for its server, to start or to come back, in a thread that the end of the event loop waits for.
+    Attributes:
+        seed: of the run.
+        log_dir: for the engine's log.
+        on_call: called with every row of the ledger.
+        make_cache: makes a store of replies, which the backbone closes; ``None`` for none.
+        known_servers: folder of replies, below which is what is known of servers; ``None``: nothing is asked of them.
+        meter: what may be spent; ``None`` for no limit.
+        tell: gets lines on what is asked of a server and which settings follow.
     """
-    if kind is not None and issubclass(kind, asyncio.CancelledError):
-        engine.stop()
+
+    seed: int
+    log_dir: Path
+    on_call: Callable[[CallRecord], None]
+    make_cache: "Callable[[], ReplyCache | None]"
+    known_servers: Path | None = None
+    meter: SpendingMeter | None = None
+    tell: Callable[[str], None] = say
+
+
+@asynccontextmanager
+async def open_backbone(
+    config: BackboneConfig, engine: Engine, opening: Opening
+) -> "AsyncIterator[tuple[Backbone, FittedBackbone]]":
+    """Give a backbone, open while the block runs, and how its settings were fitted to its server.
+
+    Raises:
+        BackboneError: a server did not come up, or cannot be reached.
+        ConfigError: a setting that the user gave is none that the server takes.
+    """
+    from memsys.llm.backbone import Backbone
+
+    known = FittedBackbone(config)
+    if opening.known_servers is not None:
+        known = await fitted(config, opening.known_servers, opening.log_dir, opening.tell)
+    backbone = Backbone(
+        known.config,
+        engine,
+        cache=opening.make_cache(),
+        on_call=opening.on_call,
+        log_dir=opening.log_dir,
+        run_seed=opening.seed,
+    )
+    backbone.meter = opening.meter
+    try:
+        async with backbone:
+            yield backbone, known
+    except asyncio.CancelledError:
+        engine.stop()  # it may wait for its server in a thread that the end of the event loop waits for
+        raise
 
 
 async def connect(
@@ -218,25 +263,19 @@ async def connect(
         BackboneError: a server did not come up, or cannot be reached.
         ConfigError: a setting that the user gave is none that the server takes.
     """
-    from memsys.llm.backbone import Backbone
-
-    configs = {"logs": choice.main} | ({"logs/second": choice.second} if choice.second else {})
+    configs = [choice.main, *([choice.second] if choice.second else [])]
+    places = [("logs", meters.main), ("logs/second", meters.second)]
     opened = []
-    known: list[FittedBackbone] = []
-    for (logs, config), engine in zip(configs.items(), engines_for(configs.values(), choice.serving), strict=True):
-        if choice.cache_dir is not None and not choice.serving.shared:
-            known.append(await fitted(config, choice.cache_dir, directory.path / logs))
-            config = known[-1].config
-        backbone = Backbone(
-            config,
-            engine,
-            cache=make_cache(),
-            on_call=directory.add_call,
+    for config, engine, (logs, meter) in zip(configs, engines_for(configs, choice.serving), places, strict=False):
+        opening = Opening(
+            seed=choice.seed,
             log_dir=directory.path / logs,
-            run_seed=choice.seed,
+            on_call=directory.add_call,
+            make_cache=make_cache,
+            known_servers=None if choice.serving.shared else choice.cache_dir,
+            meter=meter,
         )
-        backbone.meter = meters.main if logs == "logs" else meters.second
-        stack.push(partial(_stop_if_cancelled, engine))
-        opened.append(await stack.enter_async_context(backbone))
-    asked = [one.record() for one in known if one.found is not None]
-    return Backbones(opened[0], opened[1] if choice.second else None, choice.second_roles, asked)
+        opened.append(await stack.enter_async_context(open_backbone(config, engine, opening)))
+    main, *second = (backbone for backbone, _ in opened)
+    asked = [known.record() for _, known in opened if known.found is not None]
+    return Backbones(main, second[0] if second else None, choice.second_roles, asked)

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 PARTS = ("backbone", "embedder", "memory", "dataset", "reader", "protocol", "scoring")
 
 
-def make_plan(config: "DictConfig") -> "Plan":
+def make_plan(config: "DictConfig", overrides: Sequence[str] | None = None) -> "Plan":
     """Turn a composed configuration into a :class:`eval.running.plan.Plan`: plain objects, no OmegaConf.
+
+    Args:
+        config: without Hydra's own part.
+        overrides: it was composed with; ``None``: those of Hydra's command line.
 
     Raises:
         ConfigError: a part does not accept its settings, or a setting has the wrong type.
@@ -48,17 +52,17 @@ def make_plan(config: "DictConfig") -> "Plan":
         parts["second"] = make_part(config, "second")
     for name in ("backbone", "second"):
         if parts[name] is not None:
-            parts[name] = replace(parts[name], explicit=_given(name))
+            parts[name] = replace(parts[name], explicit=given_settings(name, overrides))
     return plan(settings, parts)
 
 
-def _given(part: str) -> frozenset[str]:
-    """Return the names of a part's settings that were given on the command line."""
+def given_settings(part: str, overrides: Sequence[str] | None = None) -> frozenset[str]:
+    """Return the names of a part's settings that overrides give; ``None``: those of Hydra's command line."""
     from hydra.core.hydra_config import HydraConfig
 
-    if not HydraConfig.initialized():
-        return frozenset()
-    keys = [str(override).lstrip("+").partition("=")[0].split(".") for override in HydraConfig.get().overrides.task]
+    if overrides is None:
+        overrides = HydraConfig.get().overrides.task if HydraConfig.initialized() else ()
+    keys = [str(override).lstrip("+").partition("=")[0].split(".") for override in overrides]
     return frozenset(key[1] for key in keys if key[0] == part and len(key) > 1)
 
 
@@ -101,7 +105,7 @@ def plan_of(arguments: Sequence[str]) -> "Plan":
     from eval.config.overrides import check_command_line, compose_checked
 
     overrides = check_command_line(arguments).overrides
-    return make_plan(without_hydra(compose_checked(config_loader(), overrides)))
+    return make_plan(without_hydra(compose_checked(config_loader(), overrides)), overrides)
 
 
 def compose_plan(overrides: Sequence[str]) -> "Plan":
@@ -112,7 +116,7 @@ def compose_plan(overrides: Sequence[str]) -> "Plan":
     """
     from eval.config.compose import compose, config_loader, without_hydra
 
-    return make_plan(without_hydra(compose(config_loader(), overrides)))
+    return make_plan(without_hydra(compose(config_loader(), overrides)), overrides)
 
 
 def with_prompts(config: "DictConfig") -> "DictConfig":

@@ -1,6 +1,7 @@
 """Backbones at servers of others: what those take is found out before the first call, and the settings follow."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -40,7 +41,9 @@ def findings_folder(cache_dir: Path) -> Path:
     return cache_dir / "servers"
 
 
-async def fitted(config: BackboneConfig, cache_dir: Path, log_dir: Path) -> FittedBackbone:
+async def fitted(
+    config: BackboneConfig, cache_dir: Path, log_dir: Path, tell: Callable[[str], None] = say
+) -> FittedBackbone:
     """Find out what a backbone's server takes, if it is one of others, and choose the settings that follow.
 
     What is known of an address and a model is not asked again for a week.
@@ -49,6 +52,7 @@ async def fitted(config: BackboneConfig, cache_dir: Path, log_dir: Path) -> Fitt
         config: as it was composed.
         cache_dir: of the replies, with a folder of what is known of servers.
         log_dir: for the engine's log.
+        tell: gets lines on what is asked and which settings follow.
 
     Raises:
         ConfigError: a setting that the user gave is none that the server takes.
@@ -59,32 +63,32 @@ async def fitted(config: BackboneConfig, cache_dir: Path, log_dir: Path) -> Fitt
     store = FindingsStore(findings_folder(cache_dir))
     found = store.get(address, model)
     if found is None:
-        found = await _asked(config, log_dir)
+        found = await _asked(config, log_dir, tell)
         if found is None:
-            _say_assumed(config)
+            _tell_assumed(config, tell)
             return FittedBackbone(config)
         keep(store, config, found)
     changed, chosen = with_choices(config, found, f"the server of backbone {config.name}")
     for one in chosen:
-        say(f"backbone {config.name}: chosen for its server: {one}")
-    _say_assumed(changed)
+        tell(f"backbone {config.name}: chosen for its server: {one}")
+    _tell_assumed(changed, tell)
     return FittedBackbone(changed, found, tuple(chosen))
 
 
-def _say_assumed(config: BackboneConfig) -> None:
+def _tell_assumed(config: BackboneConfig, tell: Callable[[str], None]) -> None:
     if config.context_length is None:
-        say(
+        tell(
             f"backbone {config.name}: its server does not say how long a context it holds; {config.window} tokens are "
             "assumed, backbone.context_length=N changes that"
         )
 
 
-async def _asked(config: BackboneConfig, log_dir: Path) -> Findings | None:
+async def _asked(config: BackboneConfig, log_dir: Path, tell: Callable[[str], None]) -> Findings | None:
     """Ask a server; ``None`` where it does not answer, which may not matter to a run whose replies are all stored."""
     from memsys.llm.probing import probe
 
     try:
-        with announced(f"asking the server of backbone {config.name} what it takes"):
+        with announced(f"asking the server of backbone {config.name} what it takes", tell):
             return await probe(config, log_dir, whole=False)
     except BackboneUnusableError:  # the run's first call says so, and leaves a run that goes on
         return None

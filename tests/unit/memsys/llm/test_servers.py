@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+import memsys
 from eval import probe as command
 from eval.api.parts import endpoint
+from eval.judge.__main__ import make_plan as judge_plan
+from eval.running.composed import compose_plan
 from eval.running.servers import findings_folder, fitted
 from memsys.errors import BackboneUnusableError, ConfigError
 from memsys.llm import probing
@@ -205,3 +208,32 @@ def test_the_command_prints_a_table_and_keeps_it_for_runs(
         fit(config_of(one), tmp_path / "results" / "cache")
         assert one.server.state.count == asked
         assert command.main([one.url]) == 2
+
+
+@pytest.mark.parametrize("name", ["openai", "deepseek"])
+def test_a_memory_of_a_program_finds_its_settings_as_a_run_does(tmp_path: Path, name: str) -> None:
+    """It sent what the server refuses, and failed."""
+    with standin(name) as one:
+        for cache_dir in (None, tmp_path, tmp_path):
+            before = one.server.state.count
+            backbone = memsys.endpoint(one.url, "stub")
+            with memsys.open_memory("bm25_turn", backbone=backbone, embedder="hashing", cache_dir=cache_dir) as memory:
+                memory.add([("Ann", "My cat is called Pixel.")])
+                assert memory.answer("What is the cat called?").prediction == "Pixel"
+            (call,) = memory.calls
+            assert call.outcome == "answered"
+        assert call.cache_hit and one.server.state.count == before  # what was found and answered is asked once
+
+
+def test_what_a_program_gave_is_an_error_too(tmp_path: Path) -> None:
+    with standin("ollama") as one:
+        backbone = memsys.endpoint(one.url, "stub", context_length=8192)
+        with pytest.raises(ConfigError, match="context_length=8192: /api/ps"):
+            memsys.open_memory("bm25_turn", backbone=backbone, embedder="hashing").__enter__()
+        given = ["backbone.model=stub", f"backbone.engine.base_urls=[{one.url}]", "backbone.context_length=8192"]
+        with pytest.raises(ConfigError, match="context_length=8192: /api/ps"):
+            memsys.open_memory("bm25_turn", backbone="endpoint", embedder="hashing", settings=given).__enter__()
+        assert "context_length" in judge_plan(["backbone=endpoint", *given]).backbone.explicit
+        assert "context_length" in compose_plan(["backbone=endpoint", *given]).backbone.explicit  # type: ignore[union-attr]
+        with pytest.raises(ConfigError, match="the backbone is an object"):
+            memsys.open_memory("bm25_turn", backbone=backbone, embedder="hashing", settings=["backbone.structured=off"])
