@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from memsys.llm.values import check_value
+from memsys.llm.values import MAX_DEPTH, check_value
 from memsys.vocabulary import Json
 
 
@@ -78,10 +78,13 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
 def _loads(text: str) -> Any:
     """Parse JSON; ``None`` where it is none (or the value ``null``, which no role asks for)."""
     try:
-        return _clean_tree(json.loads(text, parse_constant=_refuse_constant))
+        return _clean_tree(_DECODER.decode(text))
     except (ValueError, RecursionError):
         return None
 
@@ -97,9 +100,9 @@ def _repair(text: str) -> Any:
 
 def _clean_tree(value: Any, depth: int = 0) -> Any:
     """Clean every text; a ``ValueError`` where a value cannot be used, see :func:`memsys.llm.values.check_value`."""
-    check_value(value, depth)
-    if isinstance(value, str):
+    if isinstance(value, str) and depth <= MAX_DEPTH:
         return clean(value)
+    check_value(value, depth)
     if isinstance(value, list):
         return [_clean_tree(item, depth + 1) for item in value]
     if isinstance(value, dict):

@@ -22,6 +22,8 @@ _SHORTENED = 0.9
 
 def read_count(value: Any) -> int | None:
     """Read a number of tokens; ``None`` where it is none: missing, a text, negative, a fraction, infinite or beyond."""
+    if type(value) is int:
+        return value if 0 <= value < _MOST_TOKENS else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST_TOKENS:
         return None
     return int(value) if value == int(value) else None
@@ -38,7 +40,7 @@ def read_usage(usage: Any, *, says_something: bool) -> tuple[int, int, int | Non
         Tokens of prompt and reply (0 where they are not known), tokens of the prompt that the server took from its
         cache of prefixes (``None`` where it does not say), and whether prompt or reply has to be counted here.
     """
-    said = usage if isinstance(usage, Mapping) else {}
+    said = usage if isinstance(usage, dict) else {}
     prompt, reply = read_count(said.get("prompt_tokens")), read_count(said.get("completion_tokens"))
     cached = _cached(said)
     if prompt is None and (read := read_count(said.get("input_tokens"))) is not None:
@@ -52,9 +54,12 @@ def read_usage(usage: Any, *, says_something: bool) -> tuple[int, int, int | Non
 
 def _cached(usage: Mapping[str, Any]) -> int | None:
     """Return the tokens that the server took from its cache, as OpenAI, DeepSeek, Moonshot and Anthropic name them."""
-    places = (usage.get("prompt_tokens_details"), usage.get("input_tokens_details"), usage)
-    counts = (read_count(place.get(name)) for place in places if isinstance(place, Mapping) for name in _CACHED)
-    return next((count for count in counts if count is not None), None)
+    for place in (usage.get("prompt_tokens_details"), usage.get("input_tokens_details"), usage):
+        if isinstance(place, dict):
+            for name in _CACHED:
+                if name in place and (count := read_count(place[name])) is not None:
+                    return count
+    return None
 
 
 async def with_counted_tokens(

@@ -214,8 +214,11 @@ def generated_text(payload: Any) -> str:
     """Return what a model wrote: the thoughts that its server put into a field of their own, and the text."""
     choice = payload["choices"][0]
     message = choice.get("message") or {}
-    thoughts = next((message[name] for name in THOUGHTS if isinstance(message.get(name), str)), "")
-    return thoughts + (_joined(_spoken(choice), _ALL_PARTS) or "")
+    said: str = _joined(_spoken(choice), _ALL_PARTS) or ""
+    for name in THOUGHTS:
+        if isinstance(thoughts := message.get(name), str):
+            return thoughts + said
+    return said
 
 
 def _joined(content: Any, kinds: frozenset[str]) -> Any:
@@ -236,20 +239,26 @@ def _part_text(part: Mapping[str, Any], kinds: frozenset[str]) -> str:
 
 def _tool_calls(choice: Mapping[str, Any]) -> tuple[Mapping[str, str], ...]:
     """Return the tool calls without the server's ids, which differ from run to run and would enter the next request."""
-    called = [call["function"] for call in (choice.get("message") or {}).get("tool_calls") or ()]
+    calls = (choice.get("message") or {}).get("tool_calls")
+    if not calls:
+        return ()
+    called = [call["function"] for call in calls]
     return tuple({"name": clean(one["name"]), "arguments": clean(one.get("arguments") or "{}")} for one in called)
 
 
 def _finish_reason(choice: Mapping[str, Any]) -> str:
     """Return the finish reason of a choice; ``withheld`` reasons in other fields take precedence."""
-    named = [clean(str(choice.get(name) or ""))[:_REASON_CHARS] for name in _REASONS]
-    declined = ["refusal"] if _declined(choice) and not _spoken(choice) else []
-    return next((one for one in (*named, *declined) if is_withheld(one)), named[0])
+    named = {name: clean(str(choice[name]))[:_REASON_CHARS] for name in _REASONS if choice.get(name)}
+    for reason in named.values():
+        if is_withheld(reason):
+            return reason
+    return "refusal" if _declined(choice) and not _spoken(choice) else named.get(_REASONS[0], "")
 
 
 def _declined(choice: Mapping[str, Any]) -> str:
     """Return the model's refusal, which structured outputs put in a field of its own."""
-    return clean(str((choice.get("message") or {}).get("refusal") or ""))
+    refusal = (choice.get("message") or {}).get("refusal")
+    return clean(str(refusal)) if refusal else ""
 
 
 def _spoken(choice: Mapping[str, Any]) -> Any:
