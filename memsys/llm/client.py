@@ -207,7 +207,7 @@ class BoundModel:
             config = accepted.config
             request = write(config)
             body = accepted.body(request.body)
-            request = request if body is request.body else replace(request, body=body)
+            request = request if body is request.body else WireRequest.of(request.path, body, request.unsent_seed)
             try:
                 return await self._answer(request, role, key, scope, in_flight)
             except RequestRefusedError as error:

@@ -102,7 +102,7 @@ def foreign_request(config: BackboneConfig, dialect: str, call: ForeignCall, rol
     if call.path == "/chat/completions":
         body |= config.thinking_switch
     whole = body | asked | _constraint(config, call.body.get("response_format"))
-    return WireRequest(call.path, whole, None if config.send_seed else seed)
+    return WireRequest.of(call.path, whole, None if config.send_seed else seed)
 
 
 def _constraint(config: BackboneConfig, asked: Mapping[str, Json] | None) -> dict[str, Json]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
+from memsys.llm.schemas import OncePerSchema
 from memsys.llm.values import MAX_DEPTH, check_value
 from memsys.vocabulary import Json
 
@@ -125,24 +126,8 @@ def _problem(value: Any, schema: Mapping[str, Json]) -> str:
 class _Validator(NamedTuple):
     """A compiled schema: ``accepts`` takes a hundredth of the time of ``explains``, whose words messages quote."""
 
-    schema: Mapping[str, Json]
     accepts: Callable[[Any], bool]
     explains: Callable[[Any], Iterator[Any]]
-
-
-#: Validators by the identity of their schemas, which they keep alive.
-_VALIDATORS: dict[int, _Validator] = {}
-_MOST_VALIDATORS = 256
-
-
-def _validator(schema: Mapping[str, Json]) -> _Validator:
-    """Return a compiled validator: roles hand over the same schema at each call."""
-    found = _VALIDATORS.get(id(schema))
-    if found is None:
-        if len(_VALIDATORS) >= _MOST_VALIDATORS:
-            _VALIDATORS.clear()
-        found = _VALIDATORS[id(schema)] = _compiled(schema)
-    return found
 
 
 def _compiled(schema: Mapping[str, Json]) -> _Validator:
@@ -150,6 +135,7 @@ def _compiled(schema: Mapping[str, Json]) -> _Validator:
     from jsonschema import Draft202012Validator
 
     plain = json.loads(json.dumps(schema))
-    return _Validator(
-        schema, jsonschema_rs.Draft202012Validator(plain).is_valid, Draft202012Validator(plain).iter_errors
-    )
+    return _Validator(jsonschema_rs.Draft202012Validator(plain).is_valid, Draft202012Validator(plain).iter_errors)
+
+
+_validator = OncePerSchema(_compiled)

@@ -5,10 +5,8 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import cycle
-from typing import Any
+from typing import Any, NamedTuple
 
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
@@ -16,6 +14,7 @@ from memsys.llm.contract import Role
 from memsys.llm.gbnf import SPACINGS, Spacing, no_spacing
 from memsys.llm.outcomes import is_failed, is_withheld
 from memsys.llm.sampling import SAMPLING_FIELDS
+from memsys.llm.schemas import OncePerSchema
 from memsys.llm.structured import clean
 from memsys.llm.token_usage import read_usage
 from memsys.llm.values import finite
@@ -43,24 +42,26 @@ class MalformedReplyError(Exception):
     """A server's reply is not of the protocol's shape; the request is sent again."""
 
 
-@dataclass(frozen=True)
-class WireRequest:
+class WireRequest(NamedTuple):
     """Body of a request, without the server's name of the model.
 
     Attributes:
         path: follows the base URL.
         body: of the request.
+        text: the body as JSON; it keeps its order, since constrained decoding writes an object's members in the
+            schema's.
         unsent_seed: the call's seed where the server takes none (``backbone.send_seed``); ``None`` where it is sent.
     """
 
     path: str
     body: Mapping[str, Json]
+    text: str
     unsent_seed: int | None = None
 
-    @cached_property
-    def text(self) -> str:
-        """Body as JSON; it keeps its order, since constrained decoding writes an object's members in the schema's."""
-        return json.dumps(self.body)
+    @classmethod
+    def of(cls, path: str, body: Mapping[str, Json], unsent_seed: int | None = None) -> "WireRequest":
+        """Write a body as JSON."""
+        return cls(path, body, json.dumps(body), unsent_seed)
 
     def digest(self, model: str) -> str:
         """Return the hash of all that can change the reply.
@@ -110,8 +111,13 @@ def make_request(config: BackboneConfig, dialect: str, role: Role, prompt: str, 
     body |= {**_messages(role, prompt), **config.thinking_switch} if chat else {"prompt": _completion(role, prompt)}
     if role.top_logprobs:
         body |= {"logprobs": True, "top_logprobs": role.top_logprobs} if chat else {"logprobs": role.top_logprobs}
-    body |= _constraint(config.structured, dialect, role, chat=chat)
-    return WireRequest("/chat/completions" if chat else "/completions", body, None if config.send_seed else seed)
+    path, unsent_seed = "/chat/completions" if chat else "/completions", None if config.send_seed else seed
+    if role.schema is None or config.structured == "off":
+        return WireRequest.of(path, body, unsent_seed)
+    fields, text = _constraint(role.schema, config.structured, dialect, role.name, chat)
+    if not fields.keys().isdisjoint(body):  # a switch of the model's thinking that writes the same field
+        return WireRequest.of(path, body | fields, unsent_seed)
+    return WireRequest(path, body | fields, f"{json.dumps(body)[:-1]}, {text[1:]}", unsent_seed)
 
 
 def sampler_fields(dialect: str, sampling: Mapping[str, float | int | None]) -> dict[str, Json]:
@@ -122,9 +128,11 @@ def sampler_fields(dialect: str, sampling: Mapping[str, float | int | None]) -> 
 
 def _messages(role: Role, prompt: str) -> dict[str, Json]:
     system = [{"role": "system", "content": role.system}] if role.system else []
-    speakers = cycle(("assistant", "user"))
-    after = [{"role": speaker, "content": text} for speaker, text in zip(speakers, role.exchange, strict=False)]
-    return {"messages": [*system, {"role": "user", "content": prompt}, *after]}
+    messages = [*system, {"role": "user", "content": prompt}]
+    if role.exchange:
+        speakers = cycle(("assistant", "user"))
+        messages += [{"role": speaker, "content": text} for speaker, text in zip(speakers, role.exchange, strict=False)]
+    return {"messages": messages}
 
 
 def _completion(role: Role, prompt: str) -> str:
@@ -132,16 +140,15 @@ def _completion(role: Role, prompt: str) -> str:
     return "\n\n".join([*system, prompt, *role.exchange])
 
 
-def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dict[str, Json]:
-    """Return the request fields that constrain decoding to the role's schema."""
-    if role.schema is None or structured == "off":
-        return {}
+def _constraint_fields(
+    given: Mapping[str, Json], structured: str, dialect: str, role: str, chat: bool
+) -> dict[str, Json]:
     if structured == "json_object":
         return {"response_format": {"type": "json_object"}}
-    schema = dict(role.schema)
+    schema = dict(given)
     if spacing := SPACINGS.get(structured):
         if dialect == "llamacpp":
-            return {"grammar": _grammar(spacing, schema, structured, role.name)}
+            return {"grammar": _grammar(spacing, schema, structured, role)}
         if dialect != "vllm":
             raise ConfigError(no_spacing(structured))
         # vLLM's backend llguidance reads this; with a grammar of ours xgrammar gave six tokens a second to 63 requests
@@ -149,8 +156,17 @@ def _constraint(structured: str, dialect: str, role: Role, *, chat: bool) -> dic
         schema["x-guidance"] = {"whitespace_flexible": False, **separators}
     if dialect == "llamacpp" and not chat:
         return {"json_schema": schema}  # its raw completions do not read response_format
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", role.name)[:64]
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", role)[:64]
     return {"response_format": {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}}
+
+
+def _written_constraint(schema: Mapping[str, Json], *how: Any) -> tuple[dict[str, Json], str]:
+    fields = _constraint_fields(schema, *how)
+    return fields, json.dumps(fields)
+
+
+#: The request fields that constrain decoding to a role's schema, and their JSON.
+_constraint = OncePerSchema(_written_constraint)
 
 
 def _grammar(spacing: Spacing, schema: Mapping[str, Json], structured: str, role: str) -> str:

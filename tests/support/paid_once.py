@@ -86,7 +86,7 @@ class Watch:
 
 def _key(path: str, body: dict[str, Any], model: dict[str, Any]) -> str:
     fields = {name: value for name, value in body.items() if name != "model"}
-    return WireRequest(path.removeprefix("/v1"), fields).digest(model_text(model))
+    return WireRequest.of(path.removeprefix("/v1"), fields).digest(model_text(model))
 
 
 def lines(path: Path) -> int:
