@@ -27,6 +27,7 @@ def _call_totals(calls: Sequence[CallRecord]) -> Json:
         "cut_short": sum(call.finish_reason == "length" for call in calls),
         **_prefixes(fresh),
         **_doubtful(calls),
+        **_batched(calls),
     }
 
 
@@ -57,6 +58,21 @@ def _doubtful(calls: Sequence[CallRecord]) -> dict[str, Json]:
     """
     counts = {name: sum(getattr(call, name) for call in calls) for name in ("estimated", "shortened")}
     return {name: count for name, count in counts.items() if count}
+
+
+def _batched(calls: Sequence[CallRecord]) -> dict[str, Json]:
+    """Return the tokens of calls sent as batches, whose price is lower; left out where there are none, likewise."""
+    sent = [call for call in calls if call.batched]
+    if not sent:
+        return {}
+    return {
+        "batched": {
+            "calls": len(sent),
+            "prompt_tokens": sum(call.prompt_tokens for call in sent),
+            "completion_tokens": sum(call.completion_tokens for call in sent),
+            "cached_tokens": sum(call.cached_tokens or 0 for call in sent),
+        }
+    }
 
 
 def calls_by_role(calls: Sequence[CallRecord]) -> Json:

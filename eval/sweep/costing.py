@@ -2,11 +2,14 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import fsum
 from typing import Literal
+from urllib.parse import urlsplit
 
 from eval.commands.terminal import stage
+from eval.config.prices import load_prices
 from eval.loaders.shapes import shape_of
 from eval.running.plan import Plan
 from eval.sweep.calls import memory_calls, reader_calls
@@ -16,7 +19,9 @@ from eval.sweep.status import Standing, cell_status
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
+from memsys.llm.engines.contract import SendsBatches, ServedByOthers
 from memsys.llm.engines.vllm import VllmEngineConfig
+from memsys.proxies import is_local
 
 READ_PHASES = ("retrieve", "answer", "judge")
 #: Share of the arithmetic and of the memory's bandwidth that serving reaches, and the least time of one step.
@@ -81,6 +86,7 @@ class CellCost:
         to_pay: those that nobody in the sweep pays before it; none for a cell that is done.
         writing: those of them that are made while writing, one after the other within a conversation.
         by_second: those of them that the second backbone answers.
+        later: those of them that the other one answers in batches.
         known: its memory system has a model; otherwise its own calls are missing.
         problem: why nothing can be said: data that is missing, settings that do not fit.
         shape: sizes of its data.
@@ -95,6 +101,26 @@ class CellCost:
     problem: str
     shape: DataShape | None
     by_second: CostTotals = field(default_factory=CostTotals)
+    later: CostTotals = field(default_factory=CostTotals)
+
+    @property
+    def dollars(self) -> float | None:
+        """US dollars of what is to pay, by :mod:`eval.config.prices`; ``None`` where no backbone has a price."""
+        plan, found = self.cell.plan, list[float]()
+        if plan is None:
+            return None
+        now = self.to_pay - self.by_second - self.later
+        for backbone, at_once, later in ((plan.backbone, now, self.later), (plan.second, self.by_second, CostTotals())):
+            if backbone is not None and (price := load_prices().get(backbone.name)) is not None:
+                found.append(price.of_both((at_once.prompt, at_once.reply), (later.prompt, later.reply)))
+        return fsum(found) if found else None
+
+    @property
+    def unpriced(self) -> list[str]:
+        """Names of the hosted backbones of what is to pay that have no price."""
+        plan = self.cell.plan
+        asked = [] if plan is None or not self.to_pay.calls else [plan.backbone, plan.second]
+        return [one.name for one in asked if one is not None and is_hosted(one) and one.name not in load_prices()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +135,7 @@ class GroupCost:
         hours: GPU hours; ``None`` where they are not known.
         wall_hours: from start to end with one server; ``None`` likewise.
         bound: what the time is spent on.
+        dollars: of their calls; ``None`` where no backbone has a price.
     """
 
     backbone: str
@@ -118,6 +145,7 @@ class GroupCost:
     hours: float | None
     wall_hours: float | None
     bound: Bound
+    dollars: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +184,29 @@ def _cell_cost(cell: SweepCell, paid: set[tuple[str, ...]]) -> CellCost:
     known = cell.plan.backbone is None or memory_calls(cell.plan.memory, shape) is not None
     writing = total([each for each in unpaid if each.phase == "write"])
     second = total([each for each in unpaid if each.role in cell.plan.second_roles])
-    return CellCost(cell, status.standing, total(calls), total(unpaid), writing, known, "", shape, second)
+    later = total([each for each in unpaid if each.phase == "answer" and each.role not in cell.plan.second_roles])
+    batches = cell.plan.backbone is not None and isinstance(cell.plan.backbone.engine, SendsBatches)
+    later = later if batches else nothing
+    return CellCost(cell, status.standing, total(calls), total(unpaid), writing, known, "", shape, second, later)
 
 
 def expected_calls(cell: SweepCell, shape: DataShape) -> list[ExpectedCalls]:
     """Return all calls of a cell: none without a backbone, the reader's alone for a system without a model."""
     return plan_calls(cell.valid_plan(), shape)[0]
+
+
+def is_hosted(backbone: BackboneConfig) -> bool:
+    """Return whether a backbone's server is another machine, whose owner may ask for money."""
+    if not isinstance(backbone.engine, ServedByOthers):
+        return False
+    host = urlsplit(backbone.engine.served()[0]).hostname
+    return host is None or not is_local(host)
+
+
+def sum_of_dollars(costs: Iterable["CellCost | GroupCost"]) -> float | None:
+    """Return the dollars of all that have any; ``None`` where none has."""
+    known = [cost.dollars for cost in costs if cost.dollars is not None]
+    return fsum(known) if known else None
 
 
 def plan_calls(plan: Plan, shape: DataShape) -> tuple[list[ExpectedCalls], bool]:
@@ -200,9 +245,10 @@ def _group(name: str, costs: Sequence[CellCost], gpu: Gpu) -> GroupCost:
     backbone = costs[0].cell.valid_plan().backbone
     assert backbone is not None
     _, gpus, _ = needs(costs[0].cell, "vllm")
+    dollars = sum_of_dollars(costs)
     size = parameters(backbone)
     if not isinstance(backbone.engine, VllmEngineConfig) or size is None:
-        return GroupCost(name, len(costs), to_pay, gpus, None, None, "")
+        return GroupCost(name, len(costs), to_pay, gpus, None, None, "", dollars)
     gpus = gpus or backbone.engine.tensor_parallel_size * backbone.engine.data_parallel_size
     writing = sum((cost.writing for cost in costs), CostTotals())
     rest = to_pay - writing
@@ -213,7 +259,7 @@ def _group(name: str, costs: Sequence[CellCost], gpu: Gpu) -> GroupCost:
     read = (busy_hours(rest - slow, size, backbone.max_in_flight, gpu) + busy_hours(slow, size, 1, gpu)) / gpus
     wall = START_HOURS * max(len(alone), 1) + max(row, written) + read
     bound: Bound = "writes in a row" if row > written + read else "throughput"
-    return GroupCost(name, len(costs), to_pay, gpus, wall * gpus, wall, bound)
+    return GroupCost(name, len(costs), to_pay, gpus, wall * gpus, wall, bound, dollars)
 
 
 def parameters(backbone: BackboneConfig) -> float | None:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from eval.commands.asking import can_ask, confirmed
 from eval.commands.counting import short
@@ -13,11 +12,9 @@ from eval.running.plan import Plan, identity_of, run_path
 from eval.runs.load import find_record
 from eval.runs.rows import ledger
 from eval.runs.rundir import CALLS
-from eval.sweep.costing import CostTotals, plan_calls, total
-from memsys.llm.config import BackboneConfig
-from memsys.llm.engines.contract import SendsBatches, ServedByOthers
+from eval.sweep.costing import CostTotals, is_hosted, plan_calls, total
+from memsys.llm.engines.contract import SendsBatches
 from memsys.llm.ledger import CallRecord
-from memsys.proxies import is_local
 
 _CENT = 0.01
 
@@ -76,14 +73,6 @@ def expense(plan: Plan) -> Expense | None:
     later = CostTotals(min(answers.calls, rest.calls), min(answers.prompt, rest.prompt), min(answers.reply, rest.reply))
     later = later if isinstance(backbone.engine, SendsBatches) else CostTotals()
     return Expense(backbone.name, rest, load_prices().get(backbone.name), made, known, later)
-
-
-def is_hosted(backbone: BackboneConfig) -> bool:
-    """Return whether a backbone's server is another machine, whose owner may ask for money."""
-    if not isinstance(backbone.engine, ServedByOthers):
-        return False
-    host = urlsplit(backbone.engine.served()[0]).hostname
-    return host is None or not is_local(host)
 
 
 def _made(folder: Path) -> tuple[int, CostTotals]:

@@ -6,51 +6,87 @@ from eval.commands.counting import short
 from eval.commands.rendering.table import Cell, Column, Table, columns, texts
 from eval.commands.rendering.terminal import show
 from eval.commands.terminal import console, say
-from eval.sweep.costing import CellCost, CostTotals, SweepPlan
+from eval.config.prices import FILE, Price, dates_of, load_prices
+from eval.sweep.costing import CellCost, CostTotals, SweepPlan, sum_of_dollars
+
+_DOLLARS = Column("dollars", digits=2)
 
 
 def show_plan(plan: SweepPlan) -> None:
     """Print cells, then backbones, then what the figures leave out."""
     method = sum((cost.method for cost in plan.cells), CostTotals())
     paid = sum((cost.to_pay for cost in plan.cells), CostTotals())
-    rows = [[cost.cell.label, cost.standing, _calls(cost), *_to_pay(cost.to_pay)] for cost in plan.cells]
-    rows.append([f"{len(plan.cells)} cells", "", _whole(method.calls), *_to_pay(paid)])
+    rows = [[cost.cell.label, cost.standing, _calls(cost), *_to_pay(cost.to_pay), cost.dollars] for cost in plan.cells]
+    rows.append([f"{len(plan.cells)} cells", "", _whole(method.calls), *_to_pay(paid), sum_of_dollars(plan.cells)])
     figures = columns(("calls", "to pay", "prompt tokens", "reply tokens"), left=0)
-    show(Table("", [*texts(("cell", "status")), *figures], rows))
-    show(_groups(plan))
-    _show_gaps(plan)
+    show(_table("", [*texts(("cell", "status")), *figures, _DOLLARS], rows))
+    timed = any(group.hours is not None or group.gpus for group in plan.groups)
+    if timed:
+        show(_groups(plan))
+    elif len(plan.groups) > 1:
+        show(_backbones(plan))
+    _show_gaps(plan, timed=timed)
 
 
 def _to_pay(cost: CostTotals) -> tuple[str, ...]:
     return _whole(cost.calls), short(cost.prompt), short(cost.reply)
 
 
+def _table(title: str, shown: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Table:
+    """Return a table, without dollars where no row has any."""
+    kept = [place for place, column in enumerate(shown) if column is not _DOLLARS or any(row[place] for row in rows)]
+    return Table(title, [shown[place] for place in kept], [[row[place] for place in kept] for row in rows])
+
+
 def _groups(plan: SweepPlan) -> Table:
-    headings = ("backbone", "cells", "calls to pay", "GPUs", "GPU hours, roughly", "hours, one server")
     rows: list[list[Cell]] = [
         [
-            *(group.backbone, group.cells, _whole(group.to_pay.calls), str(group.gpus or "-")),
+            *(group.backbone, group.cells, _whole(group.to_pay.calls), group.dollars, str(group.gpus or "-")),
             *(_hours(group.hours), _hours(group.wall_hours), group.bound or "hosted or embedded"),
         ]
         for group in plan.groups
     ]
     known = [group.hours for group in plan.groups if group.hours is not None]
-    rows.append(["all", "", "", "", _hours(sum(known) if known else None), "", ""])
-    return Table(f"on {plan.gpu.upper()}", [*columns(headings), Column("bound by", "left")], rows)
+    hours = _hours(sum(known) if known else None)
+    rows.append(["all", "", "", sum_of_dollars(plan.groups), "", hours, "", ""])
+    shown = [*columns(("backbone", "cells", "calls to pay")), _DOLLARS]
+    shown += columns(("GPUs", "GPU hours, roughly", "hours, one server"), left=0)
+    return _table(f"on {plan.gpu.upper()}", [*shown, Column("bound by", "left")], rows)
 
 
-def _show_gaps(plan: SweepPlan) -> None:
+def _backbones(plan: SweepPlan) -> Table:
+    """Return what the backbones are asked where none of them takes a GPU."""
+    rows = [[group.backbone, group.cells, *_to_pay(group.to_pay), group.dollars] for group in plan.groups]
+    return _table("", [*columns(("backbone", "cells", "to pay", "prompt tokens", "reply tokens")), _DOLLARS], rows)
+
+
+def _show_gaps(plan: SweepPlan, *, timed: bool) -> None:
     for line in problems(plan.cells):
         say(line)
     unknown = sorted({cost.cell.valid_plan().memory.name for cost in plan.cells if not cost.known})
     if unknown:
         names = ", ".join(unknown)
         console().print(f"only the answers of {names} are counted: their configs have no expected_calls")
-    say(
+    for name in sorted({name for cost in plan.cells for name in cost.unpriced}):
+        say(f"conf/{FILE.name} has no price of {name}")
+    text = (
         "calls: as tables count them; to pay: without cells that are done and calls that an earlier cell pays. "
-        "Tokens are estimates: `memsys sweep check` compares them with real runs. Hours are what these tokens "
-        "take with full batches and no waiting, at usual shares of the GPU's peak; no run has confirmed them yet."
+        "Tokens are estimates: `memsys sweep check` compares them with real runs."
     )
+    if sum_of_dollars(plan.cells) is not None:
+        batches = ", answers in batches" if any(cost.later.calls for cost in plan.cells) else ""
+        text += f" Dollars: list prices of {dates_of(_prices(plan))}{batches}, without what embeddings cost."
+    if timed:
+        text += (
+            " Hours are what these tokens take with full batches and no waiting, at usual shares of the GPU's peak; no "
+            "run has confirmed them yet."
+        )
+    say(text)
+
+
+def _prices(plan: SweepPlan) -> list[Price | None]:
+    plans = [cost.cell.plan for cost in plan.cells if cost.cell.plan is not None]
+    return [load_prices().get(one.name) for each in plans for one in (each.backbone, each.second) if one is not None]
 
 
 def problems(cells: Sequence[CellCost]) -> list[str]:

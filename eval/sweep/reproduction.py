@@ -7,9 +7,8 @@ from itertools import product
 from pathlib import Path
 
 from eval.commands.terminal import stage
-from eval.config.prices import load_prices
 from eval.sweep.cells import Composer, Sweep, SweepCell
-from eval.sweep.costing import CellCost, group_costs, plan_sweep
+from eval.sweep.costing import CellCost, group_costs, plan_sweep, sum_of_dollars
 from eval.sweep.papers import PaperRuns, RunGroup
 from memsys.assets.catalog import model_folder
 from memsys.assets.paths import ROOT
@@ -166,16 +165,7 @@ def _with_memory(job: tuple[str, ...], released: Mapping[str, str]) -> tuple[str
 
 def hosted_dollars(costs: Sequence[CellCost]) -> float:
     """Return the US dollars of the calls to hosted models that are still to pay and have a price."""
-    return sum(map(_dollars, costs))
-
-
-def _dollars(cost: CellCost) -> float:
-    plan, total = cost.cell.plan, 0.0
-    asked = [(plan.backbone, cost.to_pay - cost.by_second), (plan.second, cost.by_second)] if plan else []
-    for backbone, calls in asked:
-        price = load_prices().get(backbone.name) if backbone is not None else None
-        total += price.of(calls.prompt, calls.reply) if price else 0.0
-    return total
+    return sum_of_dollars(costs) or 0.0
 
 
 def gpu_hours(costs: Sequence[CellCost], gpu: str) -> float:

@@ -57,6 +57,9 @@ _TYPE = "Content-Type"
 _BYTES_PER_TOKEN = 4
 #: Seconds that a page may take by which a server describes itself.
 _LOOK_SECONDS = 10.0
+#: What to do about a server that gives no reply, and about one that takes no more for now.
+_AWAY = "see that the server runs and answers"
+_BUSY = "wait until its limit of requests ends, or lower backbone.max_in_flight where it is one of a minute"
 #: Seconds that a file of a batch may take on its way.
 _FILE_SECONDS = 600.0
 #: Seconds of a pause that is said on the console.
@@ -362,9 +365,10 @@ class Transport:
             if repair:
                 self._lost = self._lost or str(failure)
         if retries >= self._config.transport_retries:
+            busy = isinstance(failure, TransientServerError) and failure.busy
             raise _lasting(failure)(
                 f"backbone {self._config.name} ({label}, {endpoint.base_url}) failed {retries + 1} times, last: "
-                f"{failure}{repair}; see that the server runs and answers, then start the run again: it resumes"
+                f"{failure}{repair}; {_BUSY if busy else _AWAY}, then start the run again: it resumes"
             ) from failure
         logger.info("%s: %s; sending again (%d of %d)", label, failure, retries + 1, self._config.transport_retries)
         await asyncio.sleep(pause_before(retries, self._config.backoff_s) * random.uniform(0.5, 1.0))

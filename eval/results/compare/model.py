@@ -214,7 +214,10 @@ class Report:
         if any(len(row.repeats.runs) > 1 for row in self.rows):
             lines.append("sd: standard deviation over seeds; scores are means over them, paired by seed in tests")
         if dates := price_dates(run for row in self.rows for run in row.repeats.runs):
-            lines.append(f"dollars: list prices of {dates} (conf/prices.yaml), those of paid embeddings included")
+            lines.append(
+                f"dollars: list prices of {dates} (conf/prices.yaml), the lower ones of batches and of prompts that "
+                "the provider had seen before among them, and those of paid embeddings"
+            )
         lines += [
             f"{row.label}: answers recorded elsewhere, {row.run.recorded}" for row in self.rows if row.run.recorded
         ]

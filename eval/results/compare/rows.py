@@ -15,7 +15,7 @@ from eval.results.compare.seeds import Repeats, group_repeats, listed_seeds
 from eval.results.drawing.figures import Point, point_of
 from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import engine_of
-from eval.results.tables.costs import write_tokens_per_turn
+from eval.results.tables.costs import dollars_of, read_totals, write_tokens_per_turn
 from eval.results.tables.judges import JudgeGroup
 from eval.results.tables.variants import label_of
 from eval.scoring import estimates
@@ -307,11 +307,11 @@ def dollars_per_question(run: StoredRun) -> float | None:
 
     ``None`` where no price is known, two backbones share the calls, or the tokens of a paid embedder were not counted.
     """
-    price, read = load_prices().get(run.backbone), (run.summary.get("cost") or {}).get("read_per_question")
-    if price is None or not read or run.record["config"].get("second"):
+    price, read = load_prices().get(run.backbone), read_totals(run.summary)
+    if price is None or not read or not run.asked or run.record["config"].get("second"):
         return None
     embedded = _embedding_dollars(run)
-    return None if embedded is None else price.of(read["prompt_tokens"], read["completion_tokens"]) + embedded
+    return None if embedded is None else dollars_of(price, read) / run.asked + embedded
 
 
 def _embedding_dollars(run: StoredRun) -> float | None:

@@ -11,7 +11,7 @@ from eval.config.prices import load_embedding_prices, load_prices
 from eval.results.own.report import QualityGroup
 from eval.results.own.systems import SystemLine, system_lines
 from eval.results.stored_run import StoredRun
-from eval.results.tables.costs import construction_totals, read_totals, turns_written
+from eval.results.tables.costs import construction_totals, dollars_of, read_totals, turns_written
 from eval.results.tables.page import Section, TablePage
 from eval.scoring.call_costs import READ_PHASES
 from memsys.assets.hints import of_source
@@ -27,7 +27,8 @@ ALWAYS, NEVER = "always", "never"
 LEGEND = (
     "write: for a turn of building the memory; read: for a question of retrieving and answering; by the run's ledger, "
     "replies from the cache among them. Seconds: service times of all calls added up, without embedding and search, "
-    "where no reply came from the cache. Dollars: by conf/prices.yaml, where the backbone has a price",
+    "where no reply came from the cache. Dollars: by conf/prices.yaml, where the backbone has a price, with the lower "
+    "ones of prompts that the provider had seen before and of batches",
     "n turns and m questions cost n times write plus m times read. Even with: questions for each 100 turns written "
     f"from which on the system takes fewer tokens in all than the other; {ALWAYS}: it takes fewer for any number; "
     f"{NEVER}: for none, or only up to a number",
@@ -85,7 +86,7 @@ def _totals(run: StoredRun) -> Mapping[str, Callable[[Sequence[Mapping[str, Any]
     def dollars(totals: Sequence[Mapping[str, Any]]) -> float | None:
         if price is None or not _embeddings_known(run):
             return None
-        return fsum(price.of(total["prompt_tokens"], total["completion_tokens"]) for total in totals)
+        return dollars_of(price, totals)
 
     return {
         "calls": lambda totals: float(sum(total["calls"] for total in totals)),

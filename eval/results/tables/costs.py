@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.config.presets import MEMORY, preset_names, read_settings
+from eval.config.prices import Price
 from eval.results.stored_run import StoredRun
 from eval.scoring.call_costs import READ_PHASES
 from memsys.assets.paths import shipped
@@ -234,6 +235,20 @@ def read_totals(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the totals of a run's ledger in each phase of a question."""
     phases = (summary.get("calls") or {}).get("by_phase") or {}
     return [phases[name]["total"] for name in READ_PHASES if name in phases]
+
+
+def dollars_of(price: Price, totals: Sequence[Mapping[str, Any]]) -> float:
+    """Return the dollars of totals of a ledger: tokens from the provider's cache and of batches at their own price.
+
+    Replies from our own cache count as if they were asked for: they are what the method costs.
+    """
+    every, later = _tokens_of(totals), _tokens_of([total["batched"] for total in totals if total.get("batched")])
+    return price.of_both([one - other for one, other in zip(every, later, strict=True)], later)
+
+
+def _tokens_of(totals: Sequence[Mapping[str, Any]]) -> list[int]:
+    names = ("prompt_tokens", "completion_tokens", "cached_tokens")
+    return [sum(total.get(name) or 0 for total in totals) for name in names]
 
 
 def _call_hours(totals: Sequence[Mapping[str, Any]]) -> float | None:

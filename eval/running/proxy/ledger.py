@@ -126,7 +126,10 @@ def summary(folder: Path, price: Price | None = None, embedding: EmbeddingPrice 
     notes = []
     if price is not None:
         made = [call for call in calls if not call.cache_hit]
-        dollars = fsum(price.of(one.prompt_tokens, one.completion_tokens, one.cached_tokens or 0) for one in made)
+        dollars = fsum(
+            price.of(one.prompt_tokens, one.completion_tokens, one.cached_tokens or 0, batch=one.batched)
+            for one in made
+        )
         notes.append(f"dollars: {dollars:.4f}, list prices of {dates_of([price])}")
     shown = columns(("phase", "role", "calls", "cached", "prompt", "reply", "seconds"), left=2)
     return Table("", shown, rows, [*notes, *_embedded(folder, embedding), *_failed(folder)])

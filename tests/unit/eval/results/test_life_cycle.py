@@ -5,6 +5,7 @@ import io
 
 import pytest
 
+from eval.results.compare.rows import dollars_per_question
 from eval.results.figures.life_cycle import life_cycle_sheets
 from eval.results.figures.own import groups
 from eval.results.own.life_cycle import LifeCost, break_even, life_costs, life_page
@@ -43,6 +44,14 @@ def test_costs_of_a_turn_and_of_a_question() -> None:
     assert found["tokens"].of(400, 50) == 430_000
     assert "seconds" not in life_costs(run_of("amem", 1000, 600, cached=1))
     assert life_costs(run_of("amem", 1000, 600, backbone="gpt4o_mini"))["dollars"].write == pytest.approx(0.00015)
+    batched = run_of("amem", 1000, 600, backbone="gpt4o_mini")
+    phases = batched.summary["calls"]["by_phase"]
+    phases["write"]["total"]["cached_tokens"] = 40_000  # of 100,000, at half the price
+    phases["answer"]["total"]["batched"] = {"prompt_tokens": 3000, "completion_tokens": 0, "cached_tokens": 0}
+    of_life = life_costs(batched)["dollars"]
+    assert of_life.write == pytest.approx((60_000 * 0.15 + 40_000 * 0.075) / 1e6 / 100)
+    assert of_life.read == pytest.approx((3000 * 0.15 + 3000 * 0.15 / 2) / 1e6 / 10)
+    assert dollars_per_question(batched) == pytest.approx(of_life.read)
     assert life_costs(StoredRun({"run_id": "x", "config": {}}, {}, {}, ())) == {}
 
 

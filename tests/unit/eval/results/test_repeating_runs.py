@@ -15,7 +15,8 @@ READ = {"calls": 1.0, "prompt_tokens": 1000.0, "completion_tokens": 100.0}
 
 def run_of(config: Mapping[str, Any]) -> StoredRun:
     record = {"run_id": "a-0", "mode": "answers", "config": config}
-    return StoredRun(record, {}, {"cost": {"read_per_question": READ}}, ())
+    calls = {"by_phase": {"answer": {"total": READ}}}
+    return StoredRun(record, {}, {"cost": {"read_per_question": READ}, "calls": calls, "counts": {"rows": 1}}, ())
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from eval.config.presets import CONF, preset_names, read_settings
+from eval.config.prices import load_prices
 from eval.loaders.shapes import shape_of
 from eval.runs.exports import exported_runs, read_export, read_record, write_export
 from eval.runs.folders import SUMMARIES
@@ -15,7 +16,7 @@ from eval.sweep.calls import memory_calls
 from eval.sweep.cells import Composer
 from eval.sweep.checking import check_runs
 from eval.sweep.costing import GPUS, CostTotals, busy_hours, parameters, plan_sweep, step_seconds, total
-from eval.sweep.plan_report import problems
+from eval.sweep.plan_report import problems, show_plan
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from tests.support.composing import memory_config
@@ -292,6 +293,31 @@ def test_nemori_and_its_fork_pay_their_episodes_once(tmp_path: Path) -> None:
     assert ours.method.calls - ours.to_pay.calls == pytest.approx(73 + 73 / 8)
     apart = plan_sweep(Composer().sweep([*base, "memory=xmemory_code,nemori"])).cells[1]
     assert apart.to_pay == apart.method
+
+
+@pytest.mark.parametrize("engine", ["openai", "openai_batch"])
+def test_a_hosted_plan_has_dollars_and_no_table_of_gpus(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], engine: str
+) -> None:
+    base = ["dataset=locomo_sample", "backbone=gpt4o_mini", "memory=rag,amem", f"runs_dir={tmp_path}"]
+    plan = plan_sweep(Composer().sweep([*base, f"backbone/engine={engine}"]))
+    price = load_prices()["gpt4o_mini"]
+    rag, amem = plan.cells
+    whole = price.of(rag.to_pay.prompt, rag.to_pay.reply)
+    assert rag.dollars == pytest.approx(whole if engine == "openai" else whole / 2)  # of 34 answers
+    answers, rest = amem.later, amem.to_pay - amem.later
+    assert answers.calls == (34 if engine == "openai_batch" else 0)
+    assert amem.dollars == pytest.approx(
+        price.of(rest.prompt, rest.reply) + price.of(answers.prompt, answers.reply) / 2
+    )
+    show_plan(plan)
+    shown = capsys.readouterr().out
+    assert f"{(rag.dollars or 0) + (amem.dollars or 0):.2f}" in shown and "Dollars: list prices of 2026-03" in shown
+    assert "GPU" not in shown and ("answers in batches" in shown) == (engine == "openai_batch")
+    elsewhere = ["backbone=endpoint", "backbone.model=m", "backbone.engine.base_urls=[https://models.example/v1]"]
+    show_plan(plan_sweep(Composer().sweep([*base, *elsewhere])))
+    shown = capsys.readouterr().out
+    assert "conf/prices.yaml has no price of endpoint" in shown and "dollars" not in shown.lower()
 
 
 def test_hours_at_latency_are_of_one_question_at_a_time(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from eval.sweep.report import show_status
 from eval.sweep.status import CellStatus
 
 LABEL = "clag_locomo, clag_global_retrieval, deepseek_r1_15b, seed 0"
-CELL: Any = SimpleNamespace(label=LABEL)
+CELL: Any = SimpleNamespace(label=LABEL, plan=None)
 
 
 @pytest.fixture(params=[60, 80])
