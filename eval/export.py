@@ -40,6 +40,8 @@ _KEPT = (
     "model", "commit", "dirty", "earlier_code", "packages", "hardware", "prompts", "counts", "departures",
     "recorded", "prompt_sources",
 )  # fmt: skip
+#: Parts of ``summary.json`` that are left out: means, which follow from the scores.
+_MEANS = ("metrics", "protocols", "audited")
 #: Counted values of traces that are names; anything else might quote the data set.
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")
 #: Values of traces that are texts, also where each is a single word.
@@ -70,7 +72,7 @@ def export_run(path: Path, out: Path = SUMMARIES) -> Path:
     if not run.summary:
         raise RunDirectoryError(f"{path} has no summary.json; run `memsys score {path}`")
     meta = without_places({"config": run.meta["config"], "models": run.meta.get("models", {})})
-    summary = without_places(_without_words(run.summary))
+    summary = without_places(reduced_summary(run.summary))
     target = summary_folder(out, run.record)
     write_export(target, ExportedRun(reduced_record(run), meta, summary, [exported_row(row) for row in run.rows]))
     return target
@@ -93,8 +95,8 @@ def _counted(note: Json) -> Json:
     return len(note) if isinstance(note, list) and any(isinstance(each, str) for each in note) else note
 
 
-def _without_words(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop counted trace values that are no names: questions and keywords are the data set's own text."""
+def reduced_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop means, and counted trace values that are no names: questions and keywords are the data set's own text."""
     trace = dict(summary.get("trace") or {})
     values = trace.get("values") or {}
     kept = {
@@ -102,7 +104,8 @@ def _without_words(summary: Mapping[str, Any]) -> dict[str, Any]:
         for path, counts in values.items()
         if path.rpartition(".")[2] not in _TEXTS and all(_NAME.match(word) for word in counts)
     }
-    return {**summary, "trace": {**trace, "values": kept}}
+    parts = {name: part for name, part in summary.items() if name not in _MEANS}
+    return {**parts, "trace": {**trace, "values": kept}}
 
 
 def exported_row(row: ScoreRow) -> ScoreRow:

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from statistics import fmean
 from typing import Any
 
 import pytest
@@ -411,15 +410,12 @@ def test_a_part_of_the_report_that_was_changed_is_computed_again(tmp_path: Path)
     assert cache.get("part", [2], lambda: {"mean": 1.5}) == {"mean": 1.5}
 
 
-def test_the_committed_summaries_fit_their_manifests() -> None:
-    """Their means are those of their rows."""
+def test_the_committed_summaries_fit_their_manifests_and_have_scores_in_place_of_means() -> None:
     paths = list(find_run_folders([SUMMARIES]))
     assert len(paths) > 100
     for path in paths:
         run = read_export(path)
-        for name, stored in ((run.summary.get("metrics") or {}).get("overall") or {}).items():
-            values = [value for row in run.rows if (value := row.metrics.get(name)) is not None]
-            assert not values or abs(fmean(values) - stored["mean"]) < 1e-5, (path, name)
+        assert run.rows and not run.summary.keys() & {"metrics", "protocols", "audited"}
 
 
 def test_settled_questions_are_signed_and_settle_signs_again(
