@@ -65,7 +65,8 @@ def test_what_fails_on_the_way_is_sent_again(server: StubServer, tmp_path: Path,
 @pytest.mark.parametrize(
     ("failure", "said"),
     [
-        ("500", "status 500: stub failure 500"),
+        ("500", "status 500: stub failure 500; see that the server runs and answers"),
+        ("429", "status 429: stub failure 429; wait until its limit of requests ends, or lower backbone.max_in_flight"),
         ("garbage", "not JSON"),
         ("empty_choices", "not a completion"),
         ("drop", "connection closed before message completed"),
