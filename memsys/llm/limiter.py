@@ -10,9 +10,9 @@ the proxy does, tries again later.
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine, Mapping
 from time import perf_counter
+from typing import NamedTuple
 
 from memsys.errors import BackboneUnusableError, first_error
 
@@ -22,6 +22,19 @@ PRIORITY: Mapping[str, int] = {
 }  # fmt: skip
 #: Seconds after such an error for which nobody gets a slot.
 _UNUSABLE_SECONDS = 5.0
+
+
+class _Slot(NamedTuple):
+    """A place in a ``with`` block that holds a slot; made by :meth:`Limiter.slot`."""
+
+    limiter: "Limiter"
+    priority: int
+
+    def __aenter__(self) -> Coroutine[None, None, float]:
+        return self.limiter.acquire(self.priority)
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.limiter.release(error)
 
 
 class Limiter:
@@ -38,33 +51,42 @@ class Limiter:
         self._unusable: tuple[float, BackboneUnusableError] | None = None
         self.held = 0
 
-    @asynccontextmanager
-    async def slot(self, phase: str) -> AsyncIterator[float]:
-        """Hold a slot; yields the seconds it was waited for.
+    def slot(self, phase: str) -> "_Slot":
+        """Return what holds a slot for the length of an ``async with``, which gives the seconds it was waited for.
 
         Raises:
             BackboneUnusableError: raised by a holder meanwhile, or just before.
         """
-        waited = await self._acquire(PRIORITY[phase])
+        return _Slot(self, PRIORITY[phase])
+
+    async def acquire(self, priority: int) -> float:
+        """Take a slot; returns the seconds it was waited for."""
+        if self._unusable and asyncio.get_running_loop().time() - self._unusable[0] < _UNUSABLE_SECONDS:
+            raise BackboneUnusableError(str(self._unusable[1]))
+        waited = 0.0
+        if self._free:
+            self._free -= 1
+        else:
+            waited = await self._turn(priority)
         self.held += 1
-        try:
-            yield waited
-        except (BackboneUnusableError, ExceptionGroup) as error:
+        return waited
+
+    def release(self, error: BaseException | None) -> None:
+        """Give the slot to the next.
+
+        Args:
+            error: with which the holder ends.
+        """
+        if isinstance(error, BackboneUnusableError | ExceptionGroup):
             found = first_error(error)
             if isinstance(found, BackboneUnusableError):
                 self._unusable = (asyncio.get_running_loop().time(), found)
                 self._fail_waiters(found)
-            raise
-        finally:
-            self.held -= 1
-            self._release()
+        self.held -= 1
+        self._release()
 
-    async def _acquire(self, priority: int) -> float:
-        if self._unusable and asyncio.get_running_loop().time() - self._unusable[0] < _UNUSABLE_SECONDS:
-            raise BackboneUnusableError(str(self._unusable[1]))
-        if self._free:
-            self._free -= 1
-            return 0.0
+    async def _turn(self, priority: int) -> float:
+        """Wait for a slot that another holder gives back."""
         begun = perf_counter()
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._arrivals += 1
