@@ -242,25 +242,30 @@ class BoundModel:
         ``in_flight`` is to be closed once the call is booked: until then it counts as in flight for the budget, whose
         end would cancel it between its reply and its row in the ledger.
         """
-        shared, digest = self._shared, request.digest(self._shared.model_text)
+        digest = request.digest(self._shared.model_text)
+        try:
+            if self._shared.cache is None or scope.fresh:
+                answered = await self._send(request, digest, scope, in_flight)
+            else:
+                answered = await self._fetch(self._shared.cache, request, digest, scope, in_flight)
+        except ContextLengthError as error:
+            raise ContextLengthError(await self._explain_length(request, role, key, str(error))) from error
+        except BackboneError as error:
+            kind = next((one for one in _KINDS if isinstance(error, one)), BackboneError)
+            raise kind(f"{self._where(role, key)}: {error}") from error
+        return self._noted(answered, request)
+
+    async def _fetch(
+        self, cache: ReplyCache, request: WireRequest, digest: str, scope: CallScope, in_flight: ExitStack
+    ) -> CompletedAttempt:
         made: list[CompletedAttempt] = []
 
         async def call() -> Completion:
             made.append(await self._send(request, digest, scope, in_flight))
             return made[0].completion
 
-        try:
-            if shared.cache is None or scope.fresh:
-                await call()
-                return self._noted(made[0], request)
-            completion, hit = await shared.cache.fetch(digest, call)
-        except ContextLengthError as error:
-            raise ContextLengthError(await self._explain_length(request, role, key, str(error))) from error
-        except BackboneError as error:
-            kind = next((one for one in _KINDS if isinstance(error, one)), BackboneError)
-            raise kind(f"{self._where(role, key)}: {error}") from error
-        answered = CompletedAttempt(completion, digest, cache_hit=True) if hit else made[0]
-        return self._noted(answered, request)
+        completion, hit = await cache.fetch(digest, call)
+        return CompletedAttempt(completion, digest, cache_hit=True) if hit else made[0]
 
     def _noted(self, answered: CompletedAttempt, request: WireRequest) -> CompletedAttempt:
         """Note, and say once, that the server read only a part of a prompt."""
@@ -282,33 +287,26 @@ class BoundModel:
     ) -> CompletedAttempt:
         shared = self._shared
         if shared.transport.takes_later(scope):  # one batch, however many calls there are
-            sent = await self._send_within_budget(request, in_flight, later=digest)
+            sent = await self._exchange(request, in_flight, later=digest)
             return CompletedAttempt(sent.reply, digest, False, 0.0, sent.retries, sent.endpoint, batched=True)
         async with shared.limiter.slot(scope.phase) as waited:
-            sent = await self._send_within_budget(request, in_flight)
+            sent = await self._exchange(request, in_flight)
         return CompletedAttempt(sent.reply, digest, False, waited, sent.retries, sent.endpoint)
 
-    async def _send_within_budget(
-        self, request: WireRequest, in_flight: ExitStack, later: str = ""
-    ) -> Sent[Completion]:
+    async def _exchange(self, request: WireRequest, in_flight: ExitStack, later: str = "") -> Sent[Completion]:
         """Send a request, if the run may still spend on it.
 
-        Raises:
-            BudgetSpentError: it may not.
-        """
-        meter = self._shared.meter
-        if meter is None:
-            return await self._exchange(request, later)
-        await meter.budget.begin()
-        in_flight.callback(meter.budget.end)
-        sent = await self._exchange(request, later)
-        spent = sent.reply.prompt_tokens, sent.reply.completion_tokens, sent.reply.cached_tokens
-        meter.spend(*spent, batch=bool(later))
-        return sent
+        One that a filter withheld has a reply, which says so, as where the reply was withheld.
 
-    async def _exchange(self, request: WireRequest, later: str = "") -> Sent[Completion]:
-        """Send a request. One that a filter withheld has a reply, which says so, as where the reply was withheld."""
-        transport, begun = self._shared.transport, perf_counter()
+        Raises:
+            BudgetSpentError: the run may not spend more.
+        """
+        shared, meter, begun = self._shared, self._shared.meter, perf_counter()
+        if meter is not None:
+            await meter.budget.begin()
+            in_flight.callback(meter.budget.end)
+        if not shared.accepted.probed:
+            await self._probe()
         generated = ""
 
         def read(payload: Any, seconds: float) -> Completion:
@@ -317,19 +315,20 @@ class BoundModel:
             generated = generated_text(payload) if completion.estimated else ""
             return completion
 
-        await self._probe()
         try:
-            largest, name = largest_reply(self._shared.config, request.body), self._conversation_id
-            body = request.body
-            written = Written(request.text, later)
-            sent = await transport.send(request.path, body, read, written=written, affinity=name, largest=largest)
-            if not sent.reply.estimated:
-                return sent
-            prompt = prompt_text(request.body)
-            return replace(sent, reply=await with_counted_tokens(sent.reply, prompt, generated, self.count_tokens))
+            sent = await shared.transport.send(
+                request.path, request.body, read, written=Written(request.text, later), affinity=self._conversation_id,
+                largest=largest_reply(shared.config, request.body),
+            )  # fmt: skip
         except PromptWithheldError as error:
-            withheld = Completion("", 0, 0, perf_counter() - begun, "content_filter", refusal=str(error))
-            return Sent(withheld, 0, "")
+            sent = Sent(Completion("", 0, 0, perf_counter() - begun, "content_filter", refusal=str(error)), 0, "")
+        if sent.reply.estimated:
+            prompt = prompt_text(request.body)
+            sent = sent._replace(reply=await with_counted_tokens(sent.reply, prompt, generated, self.count_tokens))
+        if meter is not None:
+            spent = sent.reply.prompt_tokens, sent.reply.completion_tokens, sent.reply.cached_tokens
+            meter.spend(*spent, batch=bool(later))
+        return sent
 
     async def _explain_length(self, request: WireRequest, role: Role, key: str, server: str) -> str:
         prompt = prompt_text(request.body)

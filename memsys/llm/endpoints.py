@@ -19,7 +19,7 @@ class Endpoints:
 
     def __init__(self, engine: str, endpoints: Sequence[Endpoint]) -> None:
         self._engine = engine
-        self._busy: Counter[Endpoint] = Counter()
+        self._busy: Counter[str] = Counter()  # by base URL
         self._homes: dict[str, Endpoint] = {}
         self._labels: dict[str, str] = {}
         self._turn = 0
@@ -51,23 +51,23 @@ class Endpoints:
         """
         if len(self._all) == 1:
             (only,) = self._all
-            self._busy[only] += 1
+            self._busy[only.base_url] += 1
             return only
         offered = [endpoint for endpoint in self._all if endpoint != avoid] or self._all
-        least = min(self._busy[endpoint] for endpoint in offered)
-        idle = [endpoint for endpoint in offered if self._busy[endpoint] == least]
+        least = min(self._busy[endpoint.base_url] for endpoint in offered)
+        idle = [endpoint for endpoint in offered if self._busy[endpoint.base_url] == least]
         chosen = self._homes.get(affinity)
         if chosen not in idle:
             chosen = idle[self._turn % len(idle)]
             self._turn += 1
         if affinity and len(self._all) > 1:
             self._homes[affinity] = chosen
-        self._busy[chosen] += 1
+        self._busy[chosen.base_url] += 1
         return chosen
 
     def give_back(self, endpoint: Endpoint) -> None:
         """Count a request out."""
-        self._busy[endpoint] -= 1
+        self._busy[endpoint.base_url] -= 1
 
     def label(self, endpoint: Endpoint) -> str:
         """Return the name of a server in records."""

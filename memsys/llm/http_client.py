@@ -107,7 +107,16 @@ class HttpClient:
             raise asyncio.CancelledError
         begun = perf_counter()
         try:
-            return await self._exchange(request, timeout, largest, setting)
+            async with self._built(request, timeout) as response:
+                headers = _readable(response.headers)
+                body = BoundedBody(headers, largest, setting)
+                if body.has_length:
+                    body.add(bytes(await response.bytes()))
+                else:
+                    read = response.body_reader.read_chunk
+                    while (piece := await read()) is not None:
+                        body.add(bytes(piece))
+                return Answered(response.status, headers, body.whole())
         except RequestTimeoutError as error:
             if perf_counter() - begun >= timeout:
                 raise TimeoutError from error
@@ -120,18 +129,6 @@ class HttpClient:
             raise ExchangeError(_causes(error)) from error
         finally:
             _end_where_cancelled()
-
-    async def _exchange(self, request: HttpRequest, timeout: float, largest: int, setting: str) -> Answered:
-        async with self._built(request, timeout) as response:
-            headers = _readable(response.headers)
-            body = BoundedBody(headers, largest, setting)
-            if body.has_length:
-                body.add(bytes(await response.bytes()))
-                return Answered(response.status, headers, body.whole())
-            read = response.body_reader.read_chunk
-            while (piece := await read()) is not None:
-                body.add(bytes(piece))
-            return Answered(response.status, headers, body.whole())
 
     def _built(self, request: HttpRequest, timeout: float) -> "StreamRequest":
         built = self._client(request.proxy).request(request.method, request.url).headers(request.headers)

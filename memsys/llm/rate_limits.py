@@ -72,6 +72,11 @@ class RateLimits:
         self._limits: dict[str, _Limit] = {}
         self._held_until = 0.0
 
+    @property
+    def may_hold(self) -> bool:
+        """Whether a limit is known, or a pause was asked for."""
+        return bool(self._limits) or self._held_until > 0
+
     def known(self) -> dict[str, float]:
         """Return the sizes of the limits that are known."""
         return {name: limit.size for name, limit in self._limits.items() if limit.size is not None}
@@ -105,8 +110,6 @@ class RateLimits:
         Args:
             tokens: of its prompt and of the longest reply.
         """
-        if not self._limits and not self._held_until:
-            return
         costs = {"requests": 1.0, "tokens": tokens}
         while True:
             pause = self._pause(costs)

@@ -7,7 +7,7 @@ import os
 import random
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -75,8 +75,7 @@ class _ConnectionLostError(TransientServerError):
     """Nobody answers at the endpoint: the engine is asked to look after its server."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sent(Generic[T]):
+class Sent(NamedTuple, Generic[T]):
     """A reply, read, with the resends it took and the endpoint that gave it."""
 
     reply: T
@@ -121,7 +120,8 @@ class Transport:
         self._problem = ""  # why the last recovery failed; what answers before the next one may be another server
         self._lost = ""  # how the server was lost for which that recovery was
         self._other: OtherServerError | None = None
-        self._limits: defaultdict[Endpoint, RateLimits] = defaultdict(RateLimits)
+        self._limits: defaultdict[str, RateLimits] = defaultdict(RateLimits)  # by the base URL of the server
+        self._places: dict[tuple[str, str], tuple[str, Proxy | None]] = {}  # looked up once: it takes 0.1 ms
         self._paused_until = 0.0  # of the last pause that was said
 
     async def open(self) -> None:
@@ -150,7 +150,7 @@ class Transport:
 
     def limits(self) -> Mapping[str, float]:
         """Return the first server's limits by the minute, as far as its replies state them."""
-        return self._limits[self._endpoints.first].known()
+        return self._limits[self._endpoints.first.base_url].known()
 
     @property
     def model(self) -> str:
@@ -207,7 +207,8 @@ class Transport:
             known = self._recoveries
             endpoint = self._endpoints.take(affinity, avoid=endpoint)
             try:
-                await self._check_server()
+                if self._problem or self._other is not None:
+                    await self._check_server()
                 post = self._post_later(written.later) if written.later else self._post
                 payload, seconds = await post(endpoint, path, body, written.text or json.dumps(body), largest)
                 return Sent(read(payload, seconds), resent, self._endpoints.label(endpoint))
@@ -233,7 +234,7 @@ class Transport:
         if not asked or left <= 0:
             return 0.0
         pause = min(asked, left)
-        self._limits[endpoint].hold(pause)
+        self._limits[endpoint.base_url].hold(pause)
         loop = asyncio.get_running_loop()
         if pause >= _LONG_PAUSE and loop.time() + pause > self._paused_until + _LONG_PAUSE:
             self._paused_until = loop.time() + pause
@@ -250,14 +251,18 @@ class Transport:
         headers = _headers(endpoint)
         data = _with_model(text, endpoint.model)
         through = proxy.explained(urlsplit(url).hostname or "") if proxy else ""
-        limits = self._limits[endpoint]
-        await limits.wait(len(data) / _BYTES_PER_TOKEN + _asked_tokens(body))
+        limits = self._limits[endpoint.base_url]
+        if limits.may_hold:
+            await limits.wait(len(data) / _BYTES_PER_TOKEN + _asked_tokens(body))
         begun = perf_counter()
         try:
             if self._itself is not None:
                 answered = await self._itself.answer(path, body, self._config.timeout_s)
             else:
-                answered = await self._exchange(url, data, headers, proxy, largest)
+                request = HttpRequest("POST", url, headers, _address(proxy), data)
+                answered = await self._client().exchange(
+                    request, timeout=self._config.timeout_s, largest=largest, setting="backbone.max_reply_bytes"
+                )
             limits.learn(answered.headers)
         except TimeoutError as error:
             raise TransientServerError(f"no reply within {self._config.timeout_s} s (backbone.timeout_s)") from error
@@ -265,6 +270,10 @@ class Transport:
             raise _ConnectionLostError(f"{error}{through}") from error
         except ExchangeError as error:
             raise TransientServerError(f"{redacted(str(error))}{through}") from error
+        except BodyTooLargeError as error:
+            raise MalformedReplyError(str(error)) from error
+        except BodyError as error:  # damaged on the way, as where a connection broke
+            raise _ConnectionLostError(str(error)) from error
         return self._payload(answered, endpoint, url, through), perf_counter() - begun
 
     def _payload(self, answered: Answered, endpoint: Endpoint, url: str, through: str = "") -> Any:
@@ -333,24 +342,14 @@ class Transport:
 
     def _place(self, endpoint: Endpoint, path: str) -> tuple[str, Proxy | None]:
         """Return the address of a page, and the proxy that leads there: for hosted servers alone, not for ours."""
-        url = endpoint.base_url + path
-        if path.startswith("//"):
-            url = endpoint.base_url.removesuffix("/v1") + path[1:]
-        return url, proxy_of(url) if self._engine.name == "openai" else None
-
-    async def _exchange(
-        self, url: str, data: bytes, headers: Mapping[str, str], proxy: Proxy | None, largest: int
-    ) -> Answered:
-        """Send a request and read its reply, as far as it is not larger than it may be."""
-        try:
-            request = HttpRequest("POST", url, headers, _address(proxy), data)
-            return await self._client().exchange(
-                request, timeout=self._config.timeout_s, largest=largest, setting="backbone.max_reply_bytes"
-            )
-        except BodyTooLargeError as error:
-            raise MalformedReplyError(str(error)) from error
-        except BodyError as error:  # damaged on the way, as where a connection broke
-            raise _ConnectionLostError(str(error)) from error
+        known = self._places.get((endpoint.base_url, path))
+        if known is None:
+            url = endpoint.base_url + path
+            if path.startswith("//"):
+                url = endpoint.base_url.removesuffix("/v1") + path[1:]
+            known = url, proxy_of(url) if self._engine.name == "openai" else None
+            self._places[endpoint.base_url, path] = known
+        return known
 
     def _client(self) -> HttpClient:
         assert self._http is not None, "the backbone is not open: use `async with Backbone(...)`"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from memsys.errors import BackboneError
 from memsys.vocabulary import Json
@@ -32,8 +32,7 @@ class Endpoint:
 OF_OTHERS = frozenset({"openai", "litellm"})
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(NamedTuple):
     """A reply as it came.
 
     Attributes:
