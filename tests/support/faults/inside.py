@@ -4,7 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,7 @@ def name_roles() -> set[str]:
     """
     from memsys.llm import client
     from memsys.llm.contract import Role
+    from memsys.llm.wire import WireRequest
 
     original: Callable[..., Any] = client.make_request
     bound: set[str] = set()
@@ -95,7 +96,7 @@ def name_roles() -> set[str]:
         (role,) = [value for value in (*given, *named.values()) if isinstance(value, Role)]
         if role.schema is not None:
             bound.add(role.name)
-        return replace(request, body={**request.body, "user": role.name})
+        return WireRequest.of(request.path, {**request.body, "user": role.name}, request.unsent_seed)
 
     client.make_request = with_role  # type: ignore[assignment]
     return bound
