@@ -215,6 +215,20 @@ def test_both_modes_and_their_constraint(
     assert "".join(f"{token.token} " for token in asked.replies[0].completion.logprobs).strip() == asked.replies[0].text
 
 
+@pytest.mark.parametrize("structured", ["json_schema", "json_object", "off", "json_spaced"])
+@pytest.mark.parametrize("mode", ["chat", "completion"])
+@pytest.mark.parametrize("switch", ["chat_template_kwargs", "response_format"])
+def test_the_text_of_a_request_is_its_body_as_json(structured: str, mode: str, switch: str) -> None:
+    """The constraint's part of it is written once for a schema; the digest is of the whole."""
+    config = backbone_config(
+        structured=structured, prompt_mode=mode, thinking="off", thinking_switch={switch: {"type": "text"}}
+    )
+    for dialect in ("vllm", "llamacpp"):
+        for asked in (role(), role(), role(name="other"), role(schema=None), role(schema={**NOTE, "required": []})):
+            request = make_request(config, dialect, asked, 'ü "hello"', 5)
+            assert request.text == json.dumps(request.body)
+
+
 @pytest.mark.parametrize("dialect", ["vllm", "llamacpp"])
 def test_a_raw_role_passes_no_chat_template_whatever_the_backbones_mode(dialect: str) -> None:
     config = backbone_config(prompt_mode="chat", thinking="off", thinking_switch={"chat_template_kwargs": {"t": False}})

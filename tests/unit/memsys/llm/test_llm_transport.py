@@ -415,3 +415,20 @@ def test_a_header_that_is_no_text_is_left_out(server: StubServer) -> None:
 
     answered = asyncio.run(run())
     assert answered.headers["x-even"] == "1" and "x-odd" not in answered.headers and answered.body == b"{}"
+
+
+def test_the_proxy_of_an_address_is_looked_up_once(
+    server: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes as long as half of a call."""
+    looked_up: list[str] = []
+    monkeypatch.setattr("memsys.llm.transport.proxy_of", lambda url: looked_up.append(url))
+
+    async def run() -> None:
+        enter()
+        async with open_backbone(StubEngine([server.url], name="openai"), tmp_path) as backbone:
+            for number in range(3):
+                await backbone.bind("c1").ask(role(), {"text": str(number)}, key="t1")
+
+    asyncio.run(run())
+    assert looked_up == [f"{server.url}/chat/completions"]
