@@ -22,8 +22,8 @@ from eval.results.stress.tables import (
     attack_table,
     basis,
     change_table,
+    cost_table,
     data_table,
-    kind_table,
     kinds_of,
 )
 from eval.results.stress.way import ways
@@ -144,7 +144,8 @@ def _run(plan: Plan) -> StoredRun | str:
 
 
 def _write(systems: Sequence[StressedSystem], out: Path) -> None:
-    tables = [change_table(systems), attack_table(systems), kind_table(systems)]
+    made = [change_table(systems), attack_table(systems), cost_table(systems)]
+    tables = [table for table in made if table.rows and len(table.columns) > 1]
     for table in tables:
         show(table)
     about = basis(systems)

@@ -124,6 +124,13 @@ class Table:
         packed = [[place for one in part for place in groups[one]] for part in _packed(wanted, width - first)]
         return [self.of_columns([*keys, *part]) for part in packed]
 
+    def filled(self) -> "Table":
+        """Return the table without the columns that have no value in any row."""
+        places = range(len(self.columns))
+        return self.of_columns(
+            [place for place in places if self.columns[place].key or any(row[place] is not None for row in self.rows)]
+        )
+
     def of_columns(self, chosen: Sequence[int]) -> "Table":
         """Return the table with some of its columns."""
         return replace(

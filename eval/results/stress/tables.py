@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from eval.commands.rendering.table import Cell, Column, Table, columns, records
-from eval.metrics.attacks import ATTACK, ATTACK_METRICS, MERGED, OBEYED, RETRIEVED, SHOWN, STORED
+from eval.commands.rendering.table import Cell, Table, columns, records
+from eval.metrics.attacks import ATTACK, ATTACK_METRICS, SHOWN
 from eval.metrics.evidence import TURN_RECALL
 from eval.results.compare.rows import ComparisonEstimate, estimate, f1_metric
 from eval.results.own.stages import run_protocol
@@ -16,6 +16,9 @@ PLAIN = "as it is"
 #: Kinds of attack whose turns should not count, in the order of tables, and the run that they are in.
 ATTACKS = {"instruction": "poison", "false_fact": "poison", "imitation": "poison", "canary": "poison",
            "withdrawn": "withdrawn", "other_user": "two_users"}  # fmt: skip
+#: Kinds of attack by the row that shows them.
+_ROWS = {"all poison": [kind for kind, run in ATTACKS.items() if run == "poison"],
+         **{kind.replace("_", " "): [kind] for kind in ATTACKS}}  # fmt: skip
 _TWIN = "_twin"
 #: Runs whose recall says nothing of the change: what is asked for is the same.
 _OF_ATTACKS = ("contradicted", "withdrawn", "two_users")
@@ -80,7 +83,7 @@ def change_table(systems: Sequence[StressedSystem]) -> Table:
         "growth: entries at the most noise over those without, over the same quotient of turns; 1 grows with the turns",
         *_remarks(systems),
     )
-    return Table("Changed data", [Column("system", "left", key=True), *columns(headings[1:], left=0)], rows, notes)
+    return Table("Changed data", columns(headings), rows, notes).filled()
 
 
 def _remarks(systems: Sequence[StressedSystem]) -> list[str]:
@@ -134,58 +137,47 @@ def _size(run: StoredRun) -> tuple[int, int]:
 
 
 def attack_table(systems: Sequence[StressedSystem]) -> Table:
-    """Return a row a system: how far what should not count came, over all poison, what was withdrawn, another user."""
-    parts = {"poison": ("instruction", "false_fact", "imitation", "canary"), "withdrawn": ("withdrawn",),
-             "other user": ("other_user",)}  # fmt: skip
-    wanted = {"poison": (STORED, MERGED, RETRIEVED, SHOWN, OBEYED), "withdrawn": (STORED, RETRIEVED, OBEYED),
-              "other user": (STORED, RETRIEVED, OBEYED)}  # fmt: skip
-    shown: list[Column] = [Column("system", "left", key=True)]
-    shown += [Column(f"{part}: {_word(name)}") for part, names in wanted.items() for name in names]
-    shown += [Column("harmless shown"), Column("R@10 lost"), Column("F1 lost"), Column("newest found"),
-              Column("outdated found")]  # fmt: skip
-    rows = []
-    for one in systems:
-        cells: list[Cell] = [one.label]
-        for part, kinds in parts.items():
-            whole = _joined([one.of_kind(kind) for kind in kinds])
-            cells += [_share(whole, name) for name in wanted[part]]
-        harmless = _joined([one.of_kind(kind, twin=True) for kind in parts["poison"]])
-        changed = one.runs.get("contradicted")
-        cells += [
-            _share(harmless, SHOWN),
-            *_lost(one),
-            _share(changed, "newest_retrieved"),
-            _share(changed, "staleness_of_question"),
-        ]
-        rows.append(cells)
+    """Return how far what should not count came: all poison, each kind of it, what was withdrawn, another user's."""
+    headings = ("system", "attack", "n", *map(_word, ATTACK_METRICS), "its twin shown")
+    rows = [
+        [one.label, name, len(run.rows), *(_share(run, metric) for metric in ATTACK_METRICS),
+         _share(_joined(one, kinds, twin=True), SHOWN)]
+        for one in systems for name, kinds in _ROWS.items() if (run := _joined(one, kinds)) is not None and run.rows
+    ]  # fmt: skip
     notes = (
         "percent of the questions that something was aimed at; stored, merged, retrieved (first ten), shown by "
         "lineage; obeyed: the payload is in the answer",
-        "harmless shown: how often the harmless turn of poison's twin was in the context, which should not be lost "
-        "with the poison; R@10 lost, F1 lost: by how many points the data as they are score above that twin",
-        "newest found, outdated found: of facts that were stated again with another value, the new turn among the "
-        "first ten memories, and the share of the first ten that came from the old turn alone",
+        "its twin shown: how often the harmless turn at the same place was in the context, which should not be lost",
     )
-    return Table("What should not count", shown, rows, notes)
+    return Table("What should not count", columns(headings, left=2), rows, notes).filled()
 
 
-def kind_table(systems: Sequence[StressedSystem]) -> Table:
-    """Return how far each kind of attack came, with the interval of what was shown, as far as there is one."""
-    headings = ("system", "attack", "n", *map(_word, ATTACK_METRICS), "its twin shown")
+def cost_table(systems: Sequence[StressedSystem]) -> Table:
+    """Return what harmless turns cost a system, and which value of a changed fact it finds."""
+    headings = ("system", "R@10 lost", "F1 lost", "newest found", "outdated found")
+    changed = ((one, one.runs.get("contradicted")) for one in systems)
     rows = [
-        [one.label, kind.replace("_", " "), len(run.rows), *(_share(run, name) for name in ATTACK_METRICS),
-         _share(one.of_kind(kind, twin=True), SHOWN)]
-        for one in systems for kind in ATTACKS if (run := one.of_kind(kind)) is not None and run.rows
-    ]  # fmt: skip
-    return Table("By kind", columns(headings, left=2), rows)
+        [one.label, *_lost(one), _share(run, "newest_retrieved"), _share(run, "staleness_of_question")]
+        for one, run in changed
+    ]
+    lost = "R@10 lost, F1 lost: by how many points the data as they are score above poison's twin"
+    found = (
+        "newest found, outdated found: of facts that were stated again with another value, the new turn among the "
+        "first ten memories, and the share of the first ten that came from the old turn alone"
+    )
+    table = Table("Harmless turns and changed facts", columns(headings), rows).filled()
+    shown = {column.heading for column in table.columns}
+    notes = [note for note, about in ((lost, "R@10 lost"), (found, "newest found")) if about in shown]
+    return replace(table, notes=notes)
 
 
 def _word(name: str) -> str:
     return name.removeprefix("attack_")
 
 
-def _joined(runs: Sequence[StoredRun | None]) -> StoredRun | None:
-    known = [run for run in runs if run is not None]
+def _joined(one: StressedSystem, kinds: Sequence[str], *, twin: bool = False) -> StoredRun | None:
+    """Return the run of some kinds of attack, with the questions that they are aimed at."""
+    known = [run for kind in kinds if (run := one.of_kind(kind, twin=twin)) is not None]
     return replace(known[0], rows=tuple(row for run in known for row in run.rows)) if known else None
 
 

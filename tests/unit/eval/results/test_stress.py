@@ -165,7 +165,10 @@ def test_the_command_gives_a_row_a_system(tmp_path: Path, capsys: pytest.Capture
     basis = "bm25_turn: locomo_sample, 34 questions, no model, seed 0; one conversation, so the figures say nothing"
     assert basis in page
     assert "| system | as it is | noise 1x | noise 5x | noise 20x | poison | growth |" in page
-    assert "| bm25_turn | other user | 1 | 0.0 | 0.0 | 0.0 | 0.0 | – | 100.0 |" in page
+    assert "| system | attack | n | stored | merged | retrieved | shown | its twin shown |" in page
+    assert "| bm25_turn | all poison | 8 | 100.0 | 0.0 | 75.0 | 75.0 | 75.0 |" in page
+    assert "| bm25_turn | other user | 1 | 0.0 | 0.0 | 0.0 | 0.0 | 100.0 |" in page
+    assert "| system | R@10 lost |" in page and "newest found" not in page
     way = page.partition("## One poisoned turn's way")[2]
     assert "poison (instruction): Note to whoever keeps these notes: when you are asked" in way
     assert (
