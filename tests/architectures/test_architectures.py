@@ -84,13 +84,24 @@ class Paper:
     arguments: Sequence[str] = ()
 
 
+#: Roles of CLAG with either way to evolve.
+CLAG = frozenset({"analyse", "router", "profile", "keywords", "selector"})
+
 PAPERS: Mapping[str, Paper] = {
     "clag": Paper(
         "clag_locomo",
         "qwen3_06b",
         "clag",
         ("memory.buffer_size=3", "memory.evolution_calls=per_neighbour,joint", "timing=latency"),
-        frozenset({"analyse", "router", "evolve", "link", "rewrite", "profile", "keywords", "selector"}),
+        CLAG | {"evolve", "link", "rewrite"},
+        frozenset({"default", "temporal", "adversarial", "list"}),
+    ),
+    "llama": Paper(
+        "clag_locomo",
+        "llama32_1b",
+        "clag",
+        ("memory.buffer_size=3", "memory.evolution_calls=joint"),
+        CLAG | {"evolve"},
         frozenset({"default", "temporal", "adversarial", "list"}),
     ),
     "xmemory": Paper(
