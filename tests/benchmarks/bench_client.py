@@ -1,7 +1,9 @@
 """What the client itself costs per call: CPU time of this process, with a server that answers after 50 ms.
 
 The whole way of a call is measured: rendering, request, queue, HTTP, parsing, validation, ledger row, and the cache
-when ``--cache`` is given. Run: ``python tests/benchmarks/bench_client.py [--cache]``
+when ``--cache`` is given. The wall time stands beside the ideal one and beside that of equal requests by the HTTP
+client alone: with few cores, which the server shares, no client comes nearer to the ideal.
+Run: ``python tests/benchmarks/bench_client.py [--cache]``
 """
 
 import argparse
@@ -16,13 +18,33 @@ sys.path.insert(0, str(ROOT))
 
 from memsys import event_loop  # noqa: E402
 from memsys.llm.cache import ReplyCache  # noqa: E402
+from memsys.llm.http_client import HttpClient, HttpRequest  # noqa: E402
 from memsys.llm.ledger import CallRecord  # noqa: E402
 from memsys.llm.prompt import Prompt  # noqa: E402
+from memsys.llm.wire import make_request  # noqa: E402
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role  # noqa: E402
 from tests.support.stub_process import stub_server  # noqa: E402
 
 DELAY = 0.05
 PROMPT = Prompt("Describe the message for a memory store. " * 20 + "\n$text", "bench.txt", "0" * 64)
+
+
+async def http_alone(url: str, in_flight: int, calls: int) -> float:
+    """Send one request again and again, and read no reply; returns seconds."""
+    body = make_request(backbone_config(), "vllm", role(prompt=PROMPT), PROMPT.text, 0).text.encode()
+    request = HttpRequest("POST", f"{url}/chat/completions", {"Content-Type": "application/json"}, data=body)
+    client = HttpClient()
+
+    async def exchange(count: int) -> None:
+        for _ in range(count):
+            await client.exchange(request, timeout=120, largest=len(body))
+
+    await asyncio.gather(*(exchange(1) for _ in range(in_flight)))
+    begun = time.perf_counter()
+    await asyncio.gather(*(exchange(calls // in_flight) for _ in range(in_flight)))
+    seconds = time.perf_counter() - begun
+    await client.close()
+    return seconds
 
 
 async def measure(url: str, folder: Path, in_flight: int, calls: int, *, cached: bool) -> str:
@@ -37,8 +59,11 @@ async def measure(url: str, folder: Path, in_flight: int, calls: int, *, cached:
         cpu, wall = time.process_time(), time.perf_counter()
         await asyncio.gather(*(model.ask(asked, {"text": f"turn {n}"}, key=str(n)) for n in range(calls)))
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    ideal = calls / in_flight * DELAY
-    return f"{in_flight:>6} in flight: {1000 * cpu / calls:.2f} ms CPU per call, wall {wall:.2f} s, ideal {ideal:.2f} s"
+    ideal, alone = calls / in_flight * DELAY, await http_alone(url, in_flight, calls)
+    return (
+        f"{in_flight:>6} in flight: {1000 * cpu / calls:.2f} ms CPU per call; wall {wall:.2f} s, "
+        f"HTTP alone {alone:.2f} s, ideal {ideal:.2f} s"
+    )
 
 
 def main() -> None:
@@ -47,7 +72,7 @@ def main() -> None:
     parser.add_argument("--cache", action="store_true")
     arguments = parser.parse_args()
     with stub_server(delay=DELAY) as url, tempfile.TemporaryDirectory() as folder:
-        for in_flight, calls in ((1, 100), (64, 3000), (256, 5000), (1000, 8000)):
+        for in_flight, calls in ((1, 100), (64, 3200), (256, 5120), (1000, 8000)):
             row = event_loop.run(measure(url, Path(folder), in_flight, calls, cached=arguments.cache))
             sys.stdout.write(row + "\n")
             sys.stdout.flush()
