@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memsys.errors import BackboneError
 from memsys.llm.cache import ReplyCache
 from memsys.llm.ledger import CallRecord
-from memsys.llm.token_usage import read_usage
+from memsys.llm.token_usage import is_shortened, read_usage
+from memsys.vocabulary import Completion
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
 from tests.support.stub_server import StubServer, stub
 
@@ -145,3 +148,9 @@ def test_a_quarter_of_the_characters_of_chinese_is_warned_of_once(
 )
 def test_tokens_from_a_cache_are_read_under_every_providers_name(usage: Any, read: tuple[int, int, int | None]) -> None:
     assert read_usage(usage, says_something=True) == (*read, False)
+
+
+@given(st.lists(st.sampled_from(["a", "bc", " ", "\n", "\t", "\x1c", "\xa0", "é"])).map("".join), st.integers(1, 30))
+def test_a_prompt_has_as_many_tokens_as_words(prompt: str, read: int) -> None:
+    completion = Completion("", read, 1, 0.0, "stop")
+    assert is_shortened(completion, prompt) == (read < 0.9 * len(prompt.split()))
