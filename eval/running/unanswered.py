@@ -23,8 +23,9 @@ _ADVICE = {
     ),
     "cut at their limit of tokens": "raise {role}.max_tokens, or switch thinking off (backbone.thinking)",
     "malformed": (
-        "let the server bind replies to the schema (backbone.structured=json_schema or json_object), choose a reader "
-        "of plain text, raise {role}.max_tokens, or start the server with its reasoning parser"
+        "let the server bind replies to the schema, where it can (backbone.structured=json_schema or json_object), "
+        "choose a reader of plain text (reader=locomo), raise {role}.max_tokens, or start the server with its "
+        "reasoning parser"
     ),
     "withheld": "a filter withholds them: change the filter of the server, or choose another backbone",
 }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eval.commands.places import RESULTS
+from eval.config.presets import CONF, preset_names
 from eval.loaders.locomo import LOCOMO
 from eval.scoring.verdicts.figures import (
     BY_PEOPLE,
@@ -136,8 +137,7 @@ def order_quality(entry: Mapping[str, Json]) -> JudgeQuality | None:
         return None
     name, known = judge_name(entry), pair_figures_for(entry)
     if known is None:
-        asked = f"judge={entry['judge']} judge.order=model backbone={entry['backbone']}"
-        missing = f"`memsys judge --known 100 {asked}` measures it (files of BEAM-100K)"
+        missing = _command("--known 100", entry, "of BEAM-100K", "judge.order=model")
         fault = f"nobody measured {name} on {OF_PAIRS}"
         return JudgeQuality(name, fault, missing, fault)
     return JudgeQuality(name, _pairs_text(known), "", _known_fault(name, known))
@@ -163,8 +163,18 @@ def _of_own(entry: Mapping[str, Json]) -> JudgeQuality:
 
 def _how_to_measure(entry: Mapping[str, Json], *, rubric: bool) -> str:
     option, files = ("--known 100", "of BEAM-100K") if rubric else ("--people 200", "of `memsys recorded fetch`")
-    command = f"memsys judge {option} judge={entry['judge']} backbone={entry['backbone']}"
-    return f"`{command}` measures it (files {files})"
+    return _command(option, entry, files)
+
+
+def _command(option: str, entry: Mapping[str, Json], files: str, *settings: str) -> str:
+    """Return how a judge is measured; of one that a preset does not make, settings besides its name are left out."""
+    judge, backbone = (
+        f"{part}={entry[part]}" if entry[part] in preset_names(CONF / part) else f"{part}.name={entry[part]} ..."
+        for part in ("judge", "backbone")
+    )
+    command = " ".join(("memsys judge", option, judge, *settings, backbone))
+    rest = "; ...: the settings that it judged with" if "..." in command else ""
+    return f"`{command}` measures it (files {files}{rest})"
 
 
 def _unmeasured(name: str, missing: str, *, rubric: bool = False) -> str:

@@ -94,7 +94,7 @@ def test_a_judge_that_was_not_measured_is_left_out_and_the_reader_is_told_how_to
     assert [column.name for column in report.judges] == ["judge"] and "strict on m" in report.judges[0].meaning
     assert report.rows[0].estimates["judge"].value == pytest.approx(60)
     (line,) = report.left_out
-    assert "memsys judge --people 200 judge=lenient backbone=m" in line and "--unmeasured-judges" in line
+    assert "memsys judge --people 200 judge=lenient backbone.name=m ..." in line and "--unmeasured-judges" in line
     show(report)
     assert "left out: lenient on m" in capsys.readouterr().out
     assert "left out: lenient on m" in comparison_files(report)["compare.md"]
