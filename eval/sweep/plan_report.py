@@ -19,7 +19,7 @@ def show_plan(plan: SweepPlan) -> None:
     rows = [[cost.cell.label, cost.standing, _calls(cost), *_to_pay(cost.to_pay), cost.dollars] for cost in plan.cells]
     rows.append([f"{len(plan.cells)} cells", "", _whole(method.calls), *_to_pay(paid), sum_of_dollars(plan.cells)])
     figures = columns(("calls", "to pay", "prompt tokens", "reply tokens"), left=0)
-    show(_table("", [*texts(("cell", "status")), *figures, _DOLLARS], rows))
+    show(Table("", [*texts(("cell", "status")), *figures, _DOLLARS], rows).filled())
     timed = any(group.hours is not None or group.gpus for group in plan.groups)
     if timed:
         show(_groups(plan))
@@ -30,12 +30,6 @@ def show_plan(plan: SweepPlan) -> None:
 
 def _to_pay(cost: CostTotals) -> tuple[str, ...]:
     return _whole(cost.calls), short(cost.prompt), short(cost.reply)
-
-
-def _table(title: str, shown: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Table:
-    """Return a table, without dollars where no row has any."""
-    kept = [place for place, column in enumerate(shown) if column is not _DOLLARS or any(row[place] for row in rows)]
-    return Table(title, [shown[place] for place in kept], [[row[place] for place in kept] for row in rows])
 
 
 def _groups(plan: SweepPlan) -> Table:
@@ -51,13 +45,14 @@ def _groups(plan: SweepPlan) -> Table:
     rows.append(["all", "", "", sum_of_dollars(plan.groups), "", hours, "", ""])
     shown = [*columns(("backbone", "cells", "calls to pay")), _DOLLARS]
     shown += columns(("GPUs", "GPU hours, roughly", "hours, one server"), left=0)
-    return _table(f"on {plan.gpu.upper()}", [*shown, Column("bound by", "left")], rows)
+    return Table(f"on {plan.gpu.upper()}", [*shown, Column("bound by", "left")], rows).filled()
 
 
 def _backbones(plan: SweepPlan) -> Table:
     """Return what the backbones are asked where none of them takes a GPU."""
     rows = [[group.backbone, group.cells, *_to_pay(group.to_pay), group.dollars] for group in plan.groups]
-    return _table("", [*columns(("backbone", "cells", "to pay", "prompt tokens", "reply tokens")), _DOLLARS], rows)
+    headings = ("backbone", "cells", "to pay", "prompt tokens", "reply tokens")
+    return Table("", [*columns(headings), _DOLLARS], rows).filled()
 
 
 def _show_gaps(plan: SweepPlan, *, timed: bool) -> None:
