@@ -138,7 +138,7 @@ def _sums(costs: Sequence[CellCost], gpu: str, verdicts: Sequence[Judging]) -> l
     """Return how many runs there are and are done, and their calls, hours and dollars; "?" for runs without data."""
     calls = sum(cost.to_pay.calls for cost in costs) + sum(each.calls.calls for each in verdicts)
     hours, dollars = _totals(costs, gpu, verdicts)
-    done = sum(cost.standing == "done" for cost in costs)
+    done = sum(cost.state == "done" for cost in costs)
     planned = [f"{calls:,.0f}", f"{hours:.1f}", f"{dollars:.2f}"]
     unknown = sum(bool(cost.problem) for cost in costs)
     if unknown:
@@ -172,7 +172,7 @@ def _confirm(plan: Reproduction, verdicts: Sequence[Judging], yes: bool) -> None
     Raises:
         ConfigError: the answer is no, or nobody can be asked.
     """
-    left = sum(cost.standing != "done" and not cost.problem for cost in plan.costs)
+    left = sum(cost.state != "done" and not cost.problem for cost in plan.costs)
     if yes or not left:
         return
     hours, dollars = _totals(plan.costs, plan.gpu, verdicts)
@@ -206,7 +206,7 @@ def _reproduce(plan: Reproduction, steps: Sequence[Step]) -> int:
 
 
 def _is_done(each: PaperCell) -> bool:
-    return cell_status(each.cell).standing == "done"
+    return cell_status(each.cell).state == "done"
 
 
 def _perform(step: Step) -> int:

@@ -37,7 +37,7 @@ def status(sweep: "Sweep", options: argparse.Namespace) -> int:
 
     statuses = sweep_status(sweep)
     show_status(statuses)
-    return 0 if all(each.standing == "done" for each in statuses) else EXIT_INCOMPLETE
+    return 0 if all(each.state == "done" for each in statuses) else EXIT_INCOMPLETE
 
 
 def collect(sweep: "Sweep", options: argparse.Namespace) -> int:
@@ -48,10 +48,10 @@ def collect(sweep: "Sweep", options: argparse.Namespace) -> int:
 
     statuses = sweep_status(sweep)
     for each in statuses:
-        if each.standing == "done" and each.path is not None:
+        if each.state == "done" and each.path is not None:
             say(f"collected: {export_run(each.path, options.out)}")
     console().print(f"{summary_line(statuses)}; `memsys tables` renders the tables", highlight=False)
-    return 0 if all(each.standing == "done" for each in statuses) else EXIT_INCOMPLETE
+    return 0 if all(each.state == "done" for each in statuses) else EXIT_INCOMPLETE
 
 
 def check(folders: Sequence[str]) -> int:

@@ -66,7 +66,7 @@ class SweepCallback(Callback):
         overrides = [*config.hydra.overrides.hydra, *config.hydra.overrides.task]
         with one_message():
             statuses = sweep_status(Composer().sweep(overrides))
-            done = [status.path for status in statuses if status.standing == "done" and status.path]
+            done = [status.path for status in statuses if status.state == "done" and status.path]
             if done and config.score:
                 compare_runs(done, Path(config.hydra.sweep.dir) / "comparison", config.show_answers)
         if len(done) < len(statuses):

@@ -15,7 +15,7 @@ from eval.running.plan import Plan
 from eval.sweep.calls import memory_calls, reader_calls
 from eval.sweep.cells import Sweep, SweepCell
 from eval.sweep.launching import needs
-from eval.sweep.status import Standing, cell_status
+from eval.sweep.status import CellState, cell_status
 from memsys.call_model import DataShape, ExpectedCalls
 from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
@@ -81,7 +81,7 @@ class CellCost:
 
     Attributes:
         cell: which.
-        standing: what has become of it already.
+        state: what has become of it already.
         method: all its calls, as tables count them.
         to_pay: those that nobody in the sweep pays before it; none for a cell that is done.
         writing: those of them that are made while writing, one after the other within a conversation.
@@ -93,7 +93,7 @@ class CellCost:
     """
 
     cell: SweepCell
-    standing: Standing
+    state: CellState
     method: CostTotals
     to_pay: CostTotals
     writing: CostTotals
@@ -177,17 +177,17 @@ def _cell_cost(cell: SweepCell, paid: set[tuple[str, ...]]) -> CellCost:
     status = cell_status(cell)
     nothing = CostTotals()
     if cell.plan is None or status.path is None:
-        return CellCost(cell, status.standing, nothing, nothing, nothing, True, status.reason, None)
+        return CellCost(cell, status.state, nothing, nothing, nothing, True, status.reason, None)
     shape = shape_of(cell.plan.dataset, cell.data)
     calls = expected_calls(cell, shape)
-    unpaid = [] if status.standing == "done" else [each for each in calls or () if not _paid(cell, each, paid)]
+    unpaid = [] if status.state == "done" else [each for each in calls or () if not _paid(cell, each, paid)]
     known = cell.plan.backbone is None or memory_calls(cell.plan.memory, shape) is not None
     writing = total([each for each in unpaid if each.phase == "write"])
     second = total([each for each in unpaid if each.role in cell.plan.second_roles])
     later = total([each for each in unpaid if each.phase == "answer" and each.role not in cell.plan.second_roles])
     batches = cell.plan.backbone is not None and isinstance(cell.plan.backbone.engine, SendsBatches)
     later = later if batches else nothing
-    return CellCost(cell, status.standing, total(calls), total(unpaid), writing, known, "", shape, second, later)
+    return CellCost(cell, status.state, total(calls), total(unpaid), writing, known, "", shape, second, later)
 
 
 def expected_calls(cell: SweepCell, shape: DataShape) -> list[ExpectedCalls]:
@@ -235,7 +235,7 @@ def group_costs(costs: Sequence[CellCost], gpu: str) -> list[GroupCost]:
     by_backbone: dict[str, list[CellCost]] = defaultdict(list)
     for cost in costs:
         plan = cost.cell.plan
-        if plan is not None and plan.backbone is not None and cost.standing != "done" and not cost.problem:
+        if plan is not None and plan.backbone is not None and cost.state != "done" and not cost.problem:
             by_backbone[plan.backbone.name].append(cost)
     return [_group(name, found, GPUS[gpu]) for name, found in by_backbone.items()]
 

@@ -41,7 +41,7 @@ class Expense:
 
     def text(self) -> str:
         """Return what the run will cost, in one line."""
-        more = "" if self.known else ", and the memory's own calls, which it does not foretell"
+        more = "" if self.known else ", and the memory's own calls, which it does not name in advance"
         earlier = f" besides {self.made:,} that were made" if self.made else ""
         tokens = f"{short(self.totals.prompt)} prompt tokens and {short(self.totals.reply)} reply tokens"
         said = f"{self.backbone}: about {self.totals.calls:,.0f} calls{earlier} with {tokens}{more}"

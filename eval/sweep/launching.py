@@ -69,8 +69,8 @@ def open_cells(cells: Sequence[SweepCell]) -> list[SweepCell]:
             complain(f"{cell.label}: {cell.problem}")
             continue
         status = cell_status(cell)
-        if status.standing in ("done", "running"):
-            say(f"{cell.label}: {status.standing}, not started again")
+        if status.state in ("done", "running"):
+            say(f"{cell.label}: {status.state}, not started again")
             continue
         found.append(cell)
     return found

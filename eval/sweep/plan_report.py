@@ -16,7 +16,7 @@ def show_plan(plan: SweepPlan) -> None:
     """Print cells, then backbones, then what the figures leave out."""
     method = sum((cost.method for cost in plan.cells), CostTotals())
     paid = sum((cost.to_pay for cost in plan.cells), CostTotals())
-    rows = [[cost.cell.label, cost.standing, _calls(cost), *_to_pay(cost.to_pay), cost.dollars] for cost in plan.cells]
+    rows = [[cost.cell.label, cost.state, _calls(cost), *_to_pay(cost.to_pay), cost.dollars] for cost in plan.cells]
     rows.append([f"{len(plan.cells)} cells", "", _whole(method.calls), *_to_pay(paid), sum_of_dollars(plan.cells)])
     figures = columns(("calls", "to pay", "prompt tokens", "reply tokens"), left=0)
     show(Table("", [*texts(("cell", "status")), *figures, _DOLLARS], rows).filled())

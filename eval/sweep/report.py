@@ -17,14 +17,14 @@ def show_status(statuses: Sequence[CellStatus]) -> None:
     show(Table("", columns, [_row(status) for status in statuses]))
     console().print(summary_line(statuses), highlight=False)
     for status in statuses:
-        if status.standing in ("failed", "stopped"):
+        if status.state in ("failed", "stopped"):
             say(explained(status))
 
 
 def show_unfinished(statuses: Sequence[CellStatus]) -> None:
     """Complain about the cells that are not done."""
     for status in statuses:
-        if status.standing != "done":
+        if status.state != "done":
             complain(explained(status))
     complain(f"{summary_line(statuses)}; the same command takes up what is not done")
 
@@ -40,20 +40,20 @@ def explained(status: CellStatus) -> str:
     """Return a line on one cell: the reason of its state, and where to read on."""
     reason = status.reason if len(status.reason) <= _REASON_CHARS else f"... {status.reason[-_REASON_CHARS:]}"
     log = f" (log: {status.log})" if status.log else ""
-    return f"{status.cell.label}: {status.standing}{': ' if reason else ''}{reason}{log}"
+    return f"{status.cell.label}: {status.state}{': ' if reason else ''}{reason}{log}"
 
 
 def _row(status: CellStatus) -> list[Cell]:
-    standing = Span(status.standing, colour=_COLOURS.get(status.standing, ""))
+    state = Span(status.state, colour=_COLOURS.get(status.state, ""))
     answered = f"{status.answered[0]}/{status.answered[1]}" if status.answered else ""
-    return [status.cell.label, standing, answered, _job(status), _place(status)]
+    return [status.cell.label, state, answered, _job(status), _place(status)]
 
 
 def _job(status: CellStatus) -> str:
     """Return the number of a cell's job; for a waiting one as in Slurm's queue."""
     if status.ticket is not None:
         return status.ticket.job
-    return status.reason.removeprefix("job ") if status.standing == "waiting" else ""
+    return status.reason.removeprefix("job ") if status.state == "waiting" else ""
 
 
 def _place(status: CellStatus) -> str:

@@ -24,8 +24,8 @@ from memsys.errors import MemsysError
 #: ``done``: complete. ``running``: gives signs of life. ``failed``: ended with a reason; a new start takes it up again.
 #: ``stopped``: it was interrupted or killed; a new start takes it up again. ``waiting``: submitted, not begun.
 #: ``new``: never submitted.
-Standing = Literal["done", "running", "failed", "stopped", "waiting", "new"]
-STANDINGS: tuple[Standing, ...] = ("done", "running", "waiting", "new", "stopped", "failed")
+CellState = Literal["done", "running", "failed", "stopped", "waiting", "new"]
+STATES: tuple[CellState, ...] = ("done", "running", "waiting", "new", "stopped", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class CellStatus:
 
     Attributes:
         cell: which.
-        standing: see :data:`Standing`.
+        state: see :data:`CellState`.
         reason: why it failed or stopped.
         path: its run directory; ``None`` while its data is missing.
         log: where its job wrote.
@@ -43,7 +43,7 @@ class CellStatus:
     """
 
     cell: SweepCell
-    standing: Standing
+    state: CellState
     reason: str
     path: Path | None
     log: str
@@ -57,7 +57,7 @@ def sweep_status(sweep: Sweep) -> list[CellStatus]:
     A job that ends before its first line leaves no ticket: whether one that seems to wait still does is asked of Slurm.
     """
     statuses = [cell_status(cell) for cell in sweep.cells]
-    queue = _queue() if any(status.standing == "waiting" for status in statuses) else None
+    queue = _queue() if any(status.state == "waiting" for status in statuses) else None
     return statuses if queue is None else [_still_waiting(status, queue) for status in statuses]
 
 
@@ -74,13 +74,13 @@ def _queue() -> Container[str] | None:
 
 def _still_waiting(status: CellStatus, queue: Container[str]) -> CellStatus:
     """Return a cell's status, corrected where our job no longer waits in the queue."""
-    submission = read_submission(status.cell.folder, status.cell.key) if status.standing == "waiting" else None
+    submission = read_submission(status.cell.folder, status.cell.key) if status.state == "waiting" else None
     if submission is None or submission.job in queue or not is_own_submission(status.cell.folder, status.cell.key):
         return status
     now = cell_status(status.cell)  # it may have begun and ended since the first look
-    if now.standing != "waiting":
+    if now.state != "waiting":
         return now
-    return replace(now, standing="stopped", reason=f"job {submission.job} left Slurm's queue before it began")
+    return replace(now, state="stopped", reason=f"job {submission.job} left Slurm's queue before it began")
 
 
 def cell_status(cell: SweepCell) -> CellStatus:
@@ -98,14 +98,14 @@ def cell_status(cell: SweepCell) -> CellStatus:
         path, record, problem = None, {}, str(error)
     if ticket is not None and not alive and submitted_since(cell.folder, cell.key):
         ticket = None  # of an earlier job
-    standing, reason = _standing(record, ticket, alive, submission, problem)
+    state, reason = _state(record, ticket, alive, submission, problem)
     log = (ticket.log if ticket else "") or (submission.log if submission else "")
-    return CellStatus(cell, standing, reason, path, log, _answered(path, record), ticket)
+    return CellStatus(cell, state, reason, path, log, _answered(path, record), ticket)
 
 
-def _standing(
+def _state(
     record: Mapping[str, Any], ticket: Ticket | None, alive: bool, submission: Submission | None, problem: str
-) -> tuple[Standing, str]:
+) -> tuple[CellState, str]:
     if record.get("status") == "complete":
         return "done", ""
     if ticket is not None and ticket.state == "running" and alive:
@@ -135,6 +135,6 @@ def _answered(path: Path | None, record: Mapping[str, Any]) -> tuple[int, int] |
     return done, int(wanted)
 
 
-def counted(statuses: Sequence[CellStatus]) -> dict[Standing, int]:
+def counted(statuses: Sequence[CellStatus]) -> dict[CellState, int]:
     """Return how many cells are in each state."""
-    return {name: sum(status.standing == name for status in statuses) for name in STANDINGS}
+    return {name: sum(status.state == name for status in statuses) for name in STATES}

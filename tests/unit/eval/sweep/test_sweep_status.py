@@ -58,28 +58,28 @@ def stale(path: Path) -> None:
 @pytest.mark.usefixtures("unsigned")
 def test_a_cell_from_new_to_done(tmp_path: Path) -> None:
     one = cell(tmp_path)
-    assert cell_status(one).standing == "new"
+    assert cell_status(one).state == "new"
     write_submission(one.folder, one.key, Submission("17_0", "job.err"))
     waiting = cell_status(one)
-    assert (waiting.standing, waiting.reason, waiting.log) == ("waiting", "job 17_0", "job.err")
+    assert (waiting.state, waiting.reason, waiting.log) == ("waiting", "job 17_0", "job.err")
     with TicketWriter(one.folder, one.key, one.overrides) as ticket:
-        assert cell_status(one).standing == "running"
+        assert cell_status(one).state == "running"
         finish(one.path, "complete")
         ticket.end("done")
-    assert cell_status(one).standing == "done"
+    assert cell_status(one).state == "done"
 
 
 def test_an_error_leaves_its_reason_and_passes_on(tmp_path: Path) -> None:
     one = cell(tmp_path)
     with pytest.raises(BackboneError), TicketWriter(one.folder, one.key, one.overrides):
         raise BackboneError("the server is gone")
-    assert (cell_status(one).standing, cell_status(one).reason) == ("failed", "the server is gone")
+    assert (cell_status(one).state, cell_status(one).reason) == ("failed", "the server is gone")
     with pytest.raises(ZeroDivisionError), TicketWriter(one.folder, one.key, one.overrides):
         _ = 1 // 0
     assert "ZeroDivisionError" in cell_status(one).reason
     with pytest.raises(SystemExit), TicketWriter(one.folder, one.key, one.overrides):
         raise SystemExit(-1)
-    assert cell_status(one).standing == "stopped" and "signal" in cell_status(one).reason
+    assert cell_status(one).state == "stopped" and "signal" in cell_status(one).reason
 
 
 def test_a_job_that_is_silent_counts_as_killed(tmp_path: Path) -> None:
@@ -87,10 +87,10 @@ def test_a_job_that_is_silent_counts_as_killed(tmp_path: Path) -> None:
     finish(one.path, "running")
     with TicketWriter(one.folder, one.key, one.overrides):
         path = one.folder / f"{one.key}.json"
-        assert cell_status(one).standing == "running"
+        assert cell_status(one).state == "running"
         stale(path)
         status = cell_status(one)
-        assert status.standing == "stopped" and "no sign of life" in status.reason
+        assert status.state == "stopped" and "no sign of life" in status.reason
         assert status.ticket is not None and str(status.ticket.process) in status.reason
 
 
@@ -101,13 +101,13 @@ def test_a_cell_whose_process_was_killed_a_moment_ago_is_free(tmp_path: Path) ->
     with TicketWriter(one.folder, one.key, one.overrides):
         path = one.folder / f"{one.key}.json"
         ticket = json.loads(path.read_text())
-        assert cell_status(one).standing == "running"
+        assert cell_status(one).state == "running"
         write_json(path, {**ticket, "process": ended.pid})
-        assert cell_status(one).standing == "stopped"
+        assert cell_status(one).state == "stopped"
         write_json(path, {**ticket, "process": ended.pid, "host": "another"})
-        assert cell_status(one).standing == "running", "process ids of other machines say nothing here"
+        assert cell_status(one).state == "running", "process ids of other machines say nothing here"
         write_json(path, {**ticket, "process": ended.pid, "job": "17"})
-        assert cell_status(one).standing == "running", "the batch system knows better"
+        assert cell_status(one).state == "running", "the batch system knows better"
 
 
 def test_a_cell_that_was_submitted_again_waits_whatever_its_last_job_said(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_cell_that_was_submitted_again_waits_whatever_its_last_job_said(tmp_pa
         raise BackboneError("gone")
     stale(one.folder / f"{one.key}.json")
     write_submission(one.folder, one.key, Submission("18", "log"))
-    assert cell_status(one).standing == "waiting"
+    assert cell_status(one).state == "waiting"
 
 
 def test_an_incomplete_run_says_which_conversation_failed(tmp_path: Path) -> None:
@@ -124,14 +124,14 @@ def test_an_incomplete_run_says_which_conversation_failed(tmp_path: Path) -> Non
     finish(one.path, "incomplete", problems=["conv-1: backbone failed 5 times"])
     (one.path / "answers.jsonl").write_text("{}\n{}\n")
     status = cell_status(one)
-    assert status.standing == "failed" and "backbone failed" in status.reason and status.answered == (2, 34)
+    assert status.state == "failed" and "backbone failed" in status.reason and status.answered == (2, 34)
 
 
 def test_missing_data_and_wrong_settings_are_reasons(tmp_path: Path) -> None:
     missing = cell(tmp_path, "dataset=locomo", f"dataset.data_dir={tmp_path}")
-    assert cell_status(missing).standing == "failed" and "locomo10.json" in cell_status(missing).reason
+    assert cell_status(missing).state == "failed" and "locomo10.json" in cell_status(missing).reason
     wrong = cell(tmp_path, "memory.k=0")
-    assert cell_status(wrong).standing == "failed" and "memory.k" in cell_status(wrong).reason
+    assert cell_status(wrong).state == "failed" and "memory.k" in cell_status(wrong).reason
     with pytest.raises(ConfigError, match=r"memory\.k"):
         wrong.valid_plan()
 
@@ -310,10 +310,10 @@ def test_a_job_that_left_the_queue_before_it_began_does_not_wait_any_longer(tmp_
         write_submission(one.folder, one.key, Submission(f"7_{number}", "job.err"))
     fake_slurm.write_text("7_0\n")
     waiting, gone = sweep_status(sweep)
-    assert waiting.standing == "waiting"
-    assert (gone.standing, gone.log) == ("stopped", "job.err") and "7_1" in gone.reason
+    assert waiting.state == "waiting"
+    assert (gone.state, gone.log) == ("stopped", "job.err") and "7_1" in gone.reason
     (tmp_path / "bin" / "squeue").write_text("#!/bin/sh\nexit 1\n")
-    assert [each.standing for each in sweep_status(sweep)] == ["waiting"] * 2, "nobody knows better"
+    assert [each.state for each in sweep_status(sweep)] == ["waiting"] * 2, "nobody knows better"
 
 
 def test_nobody_asks_for_servers_that_no_launcher_has_described(
