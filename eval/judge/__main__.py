@@ -16,14 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from eval.commands.commands import (
-    EXIT_ERROR,
-    EXIT_INCOMPLETE,
-    EXIT_INTERRUPTED,
-    program,
-    start,
-    terminated_as_interrupted,
-)
+from eval.commands.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, program, start
 from eval.commands.whole_numbers import count
 from memsys.errors import BackboneError, BudgetSpentError, ConfigError, MemsysError
 
@@ -39,11 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs = [Path(text) for text in options.given if "=" not in text]
     settings = [text for text in options.given if "=" in text]
     try:
-        with terminated_as_interrupted():
-            if options.people or options.known:
-                _measure(options.people, options.known, runs, settings)
-            else:
-                _judge(runs, settings, again=options.again)
+        if options.people or options.known:
+            _measure(options.people, options.known, runs, settings)
+        else:
+            _judge(runs, settings, again=options.again)
     except BackboneError as error:
         complain(f"{error}; verdicts so far are kept, the same command goes on")
         return EXIT_INCOMPLETE

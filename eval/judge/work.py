@@ -184,7 +184,7 @@ def _check_same(meta: Mapping[str, Any], own: Mapping[str, Json], path: Path) ->
     if changed:
         raise RunDirectoryError(
             f"{path} holds verdicts of a judge with other settings; give this one another name (judge.name=...) or "
-            f"delete the file and its .jsonl: {'; '.join(changed)}"
+            f"delete the file and its .jsonl, and run `memsys sign` on the run: {'; '.join(changed)}"
         )
 
 

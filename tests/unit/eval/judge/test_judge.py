@@ -2,9 +2,7 @@
 
 import errno
 import json
-import os
 import shutil
-import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.commands.commands import EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from eval.commands.commands import EXIT_INCOMPLETE
 from eval.export import export_run
 from eval.judge.__main__ import main, make_plan
 from eval.judge.config import FORMS, JudgeConfig, JudgedUnit
@@ -164,23 +162,6 @@ def test_a_judge_whose_replies_answer_nothing_is_warned_of(
     shown = " ".join(capsys.readouterr().out.split())
     assert "warning: of the first 20 replies 20 are empty" in shown
     assert "warning: of the 8 replies of judge.role 8 are empty: see backbone.prompt_mode" in shown
-
-
-def test_a_judge_that_is_told_to_end_says_that_its_verdicts_are_kept(
-    tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """SIGTERM ended it without a word."""
-
-    def reply(request: Mapping[str, Any]) -> str:
-        os.kill(os.getpid(), signal.SIGTERM)
-        return _reply(prompt_of(request))
-
-    server.state.replies = reply
-    path = write_run(tmp_path)
-    assert main([str(path), *arguments(server, tmp_path)]) == EXIT_INTERRUPTED
-    assert "verdicts so far are kept, the same command goes on" in capsys.readouterr().err
-    server.state.replies = lambda request: _reply(prompt_of(request))
-    assert main([str(path), *arguments(server, tmp_path)]) == 0
 
 
 def test_a_judge_stops_at_its_budget_and_goes_on_with_a_larger_one(
