@@ -136,6 +136,29 @@ def test_ctrl_c_says_so_and_resumes(url: str, uninterrupted: Path, tmp_path: Pat
     assert outcome(tmp_path) == outcome(uninterrupted)
 
 
+@pytest.mark.real_model
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_with_an_embedded_model_ends_when_told_while_it_waits_for_replies(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    arguments = [
+        sys.executable, "-m", "eval.run", "dataset=locomo_sample", "memory=rag_quickstart", "embedder=hashing",
+        "backbone=smollm2_135m", "use_cache=false", f"run_dir={tmp_path / 'run'}", "score=false", "progress=lines",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a test run in the background ignores it
+    )  # fmt: skip
+    while lines(tmp_path / "run" / "calls.jsonl") < 2 and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(number)
+    try:
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert "the same command resumes" in errors and process.returncode > 0
+
+
 def test_resume_with_a_changed_setting_is_refused(url: str, uninterrupted: Path) -> None:
     arguments = command(url, uninterrupted, "seed=7")
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)

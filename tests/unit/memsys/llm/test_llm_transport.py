@@ -69,7 +69,7 @@ def test_what_fails_on_the_way_is_sent_again(server: StubServer, tmp_path: Path,
         ("429", "status 429: stub failure 429; wait until its limit of requests ends, or lower backbone.max_in_flight"),
         ("garbage", "not JSON"),
         ("empty_choices", "not a completion"),
-        ("drop", "connection closed before message completed"),
+        ("drop", "ServerDisconnectedError"),
     ],
 )
 def test_a_failure_that_stays_is_an_error_and_no_reply(
@@ -400,6 +400,38 @@ def test_a_client_that_is_closed_cancels_what_is_on_its_way() -> None:
         return [asked.cancelled(), later.cancelled()]
 
     assert asyncio.run(run()) == [True, True]
+
+
+@pytest.mark.parametrize("by", ["cancelling the task", "closing the client"])
+def test_the_connection_of_a_call_that_nobody_waits_for_is_closed(by: str) -> None:
+    """Else its server goes on with it; llama.cpp, in this process, would never end."""
+    came, closed = asyncio.Event(), asyncio.Event()
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        came.set()
+        assert await reader.read() == b""
+        closed.set()
+        writer.close()
+
+    async def run() -> None:
+        client = HttpClient()
+        async with await asyncio.start_server(listen, "127.0.0.1", 0) as listening:
+            url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+            asked = asyncio.create_task(
+                client.exchange(HttpRequest("POST", url, {}, data=b"{}"), timeout=30, largest=9)
+            )
+            await came.wait()
+            if by == "closing the client":
+                await client.close()
+            else:
+                asked.cancel()
+            await asyncio.wait([asked])
+            assert asked.cancelled()
+            await asyncio.wait_for(closed.wait(), timeout=10)
+        await client.close()
+
+    asyncio.run(run())
 
 
 def test_a_header_that_is_no_text_is_left_out(server: StubServer) -> None:
