@@ -28,7 +28,7 @@ LEGEND = (
     "write: for a turn of building the memory; read: for a question of retrieving and answering; by the run's ledger, "
     "replies from the cache among them. Seconds: service times of all calls added up, without embedding and search, "
     "where no reply came from the cache. Dollars: by conf/prices.yaml, where the backbone has a price, with the lower "
-    "ones of prompts that the provider had seen before and of batches",
+    "ones for batches and for prompts in the provider's cache",
     "n turns and m questions cost n times write plus m times read. Even with: questions for each 100 turns written "
     f"from which on the system takes fewer tokens in all than the other; {ALWAYS}: it takes fewer for any number; "
     f"{NEVER}: for none, or only up to a number",
