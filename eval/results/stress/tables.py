@@ -77,13 +77,14 @@ def change_table(systems: Sequence[StressedSystem]) -> Table:
         for one in systems
     ]
     headings = ("system", PLAIN, *(name.replace("_", " ") for name in shown), "growth")
-    notes = (
+    notes = [
         "as it is: share of the gold turns among the first ten turns that the memories came from, percent; then by how "
         "many points it changes against the benign twin, or, where the twin is the data, against the data as they are",
-        "growth: entries at the most noise over those without, over the same quotient of turns; 1 grows with the turns",
-        *_remarks(systems),
-    )
-    return Table("Changed data", columns(headings), rows, notes).filled()
+    ]
+    if any(row[-1] is not None for row in rows):
+        notes.append("growth: entries at the most noise over those without, over the same quotient of turns; 1 grows "
+                     "with the turns")  # fmt: skip
+    return Table("Changed data", columns(headings), rows, [*notes, *_remarks(systems)]).filled()
 
 
 def _remarks(systems: Sequence[StressedSystem]) -> list[str]:
