@@ -106,9 +106,10 @@ class CellCost:
     @property
     def dollars(self) -> float | None:
         """US dollars of what is to pay, by :mod:`eval.config.prices`; ``None`` where no backbone has a price."""
-        plan, found = self.cell.plan, list[float]()
+        plan = self.cell.plan
         if plan is None:
             return None
+        found: list[float] = []
         now = self.to_pay - self.by_second - self.later
         for backbone, at_once, later in ((plan.backbone, now, self.later), (plan.second, self.by_second, CostTotals())):
             if backbone is not None and (price := load_prices().get(backbone.name)) is not None:

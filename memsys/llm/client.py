@@ -301,10 +301,11 @@ class BoundModel:
         Raises:
             BudgetSpentError: the run may not spend more.
         """
-        shared, meter, begun = self._shared, self._shared.meter, perf_counter()
+        shared, meter = self._shared, self._shared.meter
         if meter is not None:
             await meter.budget.begin()
             in_flight.callback(meter.budget.end)
+        begun = perf_counter()
         if not shared.accepted.probed:
             await self._probe()
         generated = ""

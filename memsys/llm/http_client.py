@@ -1,8 +1,7 @@
 """HTTP exchanges of the backbone: one request, one reply whose body is bounded, and failures by what they mean.
 
 aiohttp sends them. httpx scans its pool of connections for each request: with 1,000 in flight, 14 ms of processor time
-a call against 0.2. pyreqwest takes less time than aiohttp, but it leaves a request that was cancelled to its server,
-which goes on with it.
+a call against 0.2. pyreqwest leaves a request that was cancelled to its server, which goes on with it.
 """
 
 import asyncio

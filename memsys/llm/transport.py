@@ -207,8 +207,7 @@ class Transport:
             known = self._recoveries
             endpoint = self._endpoints.take(affinity, avoid=endpoint)
             try:
-                if self._problem or self._other is not None:
-                    await self._check_server()
+                await self._check_server()
                 post = self._post_later(written.later) if written.later else self._post
                 payload, seconds = await post(endpoint, path, body, written.text or json.dumps(body), largest)
                 return Sent(read(payload, seconds), resent, self._endpoints.label(endpoint))

@@ -1,7 +1,7 @@
 """What the client itself costs per call: CPU time of this process, with a server that answers after 50 ms.
 
 The whole way of a call is measured: rendering, request, queue, HTTP, parsing, validation, ledger row, and the cache
-when ``--cache`` is given. The wall time stands beside the ideal one and beside that of equal requests by the HTTP
+when ``--cache`` is given. The wall time is shown next to the ideal one and to that of equal requests by the HTTP
 client alone: with few cores, which the server shares, no client comes nearer to the ideal.
 Run: ``python tests/benchmarks/bench_client.py [--cache]``
 """

@@ -51,6 +51,22 @@ def kill_after(arguments: list[str], file: Path, rows: int) -> bool:
     return alive
 
 
+def told_to_end(arguments: list[str], run: Path, rows: int, number: signal.Signals) -> tuple[int, str]:
+    """Start the command and send it a signal once it has booked so many calls; returns its exit status and errors."""
+    process = subprocess.Popen(
+        arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a test run in the background ignores it
+    )  # fmt: skip
+    while lines(run / "calls.jsonl") < rows and process.poll() is None:
+        time.sleep(0.002)
+    process.send_signal(number)
+    try:
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return process.returncode, errors
+
+
 def finish(arguments: list[str]) -> None:
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
@@ -120,15 +136,8 @@ def test_killed_three_times_it_asks_no_recorded_reply_again(uninterrupted: Path,
 
 def test_ctrl_c_says_so_and_resumes(url: str, uninterrupted: Path, tmp_path: Path) -> None:
     arguments = command(url, tmp_path)
-    process = subprocess.Popen(
-        arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a test run in the background ignores it
-    )  # fmt: skip
-    while lines(tmp_path / "run" / "calls.jsonl") < 30 and process.poll() is None:
-        time.sleep(0.002)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    status, errors = told_to_end(arguments, tmp_path / "run", 30, signal.SIGINT)
+    assert status == 130
     assert "the same command resumes" in errors and "Traceback" not in errors
     record = (tmp_path / "run" / "run.json").read_text()
     assert '"status": "interrupted"' in record and '"problems": []' in record
@@ -145,18 +154,8 @@ def test_a_run_with_an_embedded_model_ends_when_told_while_it_waits_for_replies(
         sys.executable, "-m", "eval.run", "dataset=locomo_sample", "memory=rag_quickstart", "embedder=hashing",
         "backbone=smollm2_135m", "use_cache=false", f"run_dir={tmp_path / 'run'}", "score=false", "progress=lines",
     ]  # fmt: skip
-    process = subprocess.Popen(
-        arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a test run in the background ignores it
-    )  # fmt: skip
-    while lines(tmp_path / "run" / "calls.jsonl") < 2 and process.poll() is None:
-        time.sleep(0.01)
-    process.send_signal(number)
-    try:
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert "the same command resumes" in errors and process.returncode > 0
+    status, errors = told_to_end(arguments, tmp_path / "run", 2, number)
+    assert "the same command resumes" in errors and status > 0
 
 
 def test_resume_with_a_changed_setting_is_refused(url: str, uninterrupted: Path) -> None:
