@@ -5,13 +5,14 @@ Without a run it grades the probe set alone; with ``--people N`` it grades N ans
 are wrong on purpose, and keeps the figures in ``results/audit/judge_presets.csv``; with ``--known N`` it does so with
 the gold answers of N questions of BEAM-100K, by their own rubrics and by others, and under ``judge.order=model`` with
 N events of its orders instead, paired with themselves and with others. Started again it goes on where it stopped;
-verdicts that are there cost nothing, and ``--again`` asks for those that could not be read. Composes
-``conf/judging.yaml``.
+verdicts that are there cost nothing, and ``--again`` asks for those that could not be read. A hosted model's costs are
+said first, with a question at a terminal that ``--yes`` answers. Composes ``conf/judging.yaml``.
 """
 
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -32,10 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs = [Path(text) for text in options.given if "=" not in text]
     settings = [text for text in options.given if "=" in text]
     try:
+        plan = make_plan(settings, agreed=options.yes)
         if options.people or options.known:
-            _measure(options.people, options.known, runs, settings)
+            _measure(plan, options.people, options.known, runs)
         else:
-            _judge(runs, settings, again=options.again)
+            _judge(plan, runs, again=options.again)
     except BackboneError as error:
         complain(f"{error}; verdicts so far are kept, the same command goes on")
         return EXIT_INCOMPLETE
@@ -64,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         "given", nargs="*", metavar="RUN | KEY=VALUE", help="run directories; settings of conf/judging.yaml"
     )
     parser.add_argument("--again", action="store_true", help="ask again for verdicts that could not be read")
+    parser.add_argument("--yes", action="store_true", help="pay a hosted model without a question")
     measured = parser.add_mutually_exclusive_group()
     measured.add_argument(
         "--known",
@@ -81,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _measure(people: int | None, known: int | None, runs: Sequence[Path], overrides: Sequence[str]) -> None:
+def _measure(plan: "JudgePlan", people: int | None, known: int | None, runs: Sequence[Path]) -> None:
     from eval.commands.terminal import say
     from eval.judge.gold import measure_by_rubrics
     from eval.judge.gold_pairs import measure_by_pairs
@@ -92,7 +95,6 @@ def _measure(people: int | None, known: int | None, runs: Sequence[Path], overri
     if runs:
         option = "--people" if people else "--known"
         raise ConfigError(f"{option} measures the judge alone; leave {runs[0]} out, or {option}")
-    plan = make_plan(overrides)
     check_name_is_its_own(plan)
     if people:
         found = measure_judge(plan, people)
@@ -106,18 +108,19 @@ def _measure(people: int | None, known: int | None, runs: Sequence[Path], overri
     say(f"kept in {FILE}")
 
 
-def _judge(runs: Sequence[Path], overrides: Sequence[str], *, again: bool) -> None:
+def _judge(plan: "JudgePlan", runs: Sequence[Path], *, again: bool) -> None:
     from eval.commands.terminal import say
+    from eval.judge.expense import confirm, of_probe, of_run
     from eval.judge.report import show, show_probe
     from eval.judge.work import check_run, is_judged, judge_run, unreadable
     from eval.scoring.summary import summarise
     from eval.scoring.verdicts.store import load_judged
 
-    plan = make_plan(overrides)
     for run in runs:
         check_run(run)
     left = [run for run in runs if not is_judged(plan, run) or (again and unreadable(plan, run))]
     if left or not runs:
+        confirm(plan, chain(of_probe(plan), *(of_run(plan, run, again=again) for run in left)))
         probe = _probe(plan)
         show_probe(f"judge {plan.judge.name} on {plan.backbone.name}", probe)
         for run in left:
@@ -148,8 +151,12 @@ def _probe(plan: "JudgePlan") -> dict[str, object]:
         return probe_judge(plan, Path(folder))
 
 
-def make_plan(overrides: Sequence[str]) -> "JudgePlan":
+def make_plan(overrides: Sequence[str], *, agreed: bool = False) -> "JudgePlan":
     """Compose ``conf/judging.yaml`` with overrides.
+
+    Args:
+        overrides: settings of it.
+        agreed: pay a hosted model without a question.
 
     Raises:
         ConfigError: an unknown choice or key, or a part that does not accept its settings.
@@ -190,6 +197,7 @@ def make_plan(overrides: Sequence[str]) -> "JudgePlan":
         cache_dir=working_folder("cache_dir", config.cache_dir),
         use_cache=flag("use_cache", config.use_cache),
         limits=limits,
+        agreed=agreed,
         in_flight=max(in_flight, MOST_REQUESTS) if isinstance(backbone.engine, SendsBatches) else in_flight,
     )
 

@@ -5,7 +5,7 @@ not asked of again, and what follows it for the same line is not asked of at all
 A line that an answer repeats is compared once with each event, since its verdict would be the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from eval.judge.judging import JudgeAtWork, all_done
@@ -15,6 +15,30 @@ from eval.scoring.verdicts.values import SAME
 from memsys.llm.contract import Role
 from memsys.llm.limiter import Limiter
 from memsys.llm.scope import CallScope, call_scope
+
+
+def unaligned(
+    answers: Sequence[OrderedAnswer], repeats: int, done: Sequence[PairVerdict]
+) -> Iterator[tuple[OrderedAnswer, int, int]]:
+    """Yield the most pairs that can be left to ask of, as answer, place of the event and of the line.
+
+    So many are left where none of them is the same; each pair that is spares others.
+    """
+    said = {verdict.key: verdict.verdict == SAME for verdict in done}
+    for repeat in range(repeats):
+        for answer in answers:
+            known, walk = dict(said), aligning(answer.items, answer.lines)
+            pair = begin(walk)
+            while isinstance(pair, tuple):
+                key = answer.key(*pair, repeat)
+                if key not in known:
+                    yield answer, *pair
+                pair = advance(walk, same=known.setdefault(key, False))
+
+
+def pair_values(answer: OrderedAnswer, item: int, line: int) -> Mapping[str, str]:
+    """Return what fills the prompt of a verdict on a pair."""
+    return {"item": answer.items[item], "line": answer.lines[line]}
 
 
 class OrderJudge(JudgeAtWork):
@@ -58,7 +82,7 @@ class OrderJudge(JudgeAtWork):
     async def _verdict(self, role: Role, answer: OrderedAnswer, key: PairKey, item: int, line: int) -> PairVerdict:
         question_id, repeat, digest = key
         call_scope.set(CallScope("judge", question_id))
-        values = {"item": answer.items[item], "line": answer.lines[line]}
+        values = pair_values(answer, item, line)
         called = f"{self.backbone}:{question_id}:{repeat}:{line}:{item}"
         reply = await self.bind(answer.conversation_id).ask(role, values, key=called)
         if reply.value is None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from eval.judge.aligner import OrderJudge
+from eval.judge.expense import confirm, of_orders
 from eval.judge.judging import JudgedItem
 from eval.judge.people import SAMPLE_SEED, KnownAnswer, figures_of
 from eval.judge.work import JudgePlan, judge_backbone
@@ -39,12 +40,14 @@ def measure_by_pairs(plan: JudgePlan, size: int) -> list[JudgeFigures]:
         BackboneError: the backbone failed.
         ConfigError: the judge aligns no order.
         DataError: the data set is not there.
+        KeyboardInterrupt: it costs money, and somebody said no.
     """
     from eval.loaders.beam import BeamConfig
 
     if plan.judge.order != "model":
         raise ConfigError(f"judge {plan.judge.name} aligns no order; judge.order=model lets it")
     pairs = pairs_of_events(BeamConfig().load().samples, size)
+    confirm(plan, of_orders(plan.judge, _ordered(pairs)))
     with TemporaryDirectory() as folder:
         verdicts = asyncio.run(_compare(plan, pairs, Path(folder)))
     found = figures_of(plan, OF_PAIRS, pairs, verdicts)
@@ -90,15 +93,18 @@ def _alike(one: str, other: str) -> bool:
     return one.casefold().strip() == other.casefold().strip()
 
 
+def _ordered(pairs: Sequence[KnownAnswer]) -> list[OrderedAnswer]:
+    """Return pairs as answers of one line to orders of one event."""
+    items = [one.item for one in pairs]
+    return [OrderedAnswer(one.item_id, one.conversation_id, (one.gold,), (one.answer,)) for one in items]
+
+
 async def _compare(plan: JudgePlan, pairs: Sequence[KnownAnswer], log_dir: Path) -> list[AnswerVerdict]:
     """Judge pairs of events; a verdict that both are the same counts as a right answer."""
-    answers = [
-        OrderedAnswer(one.item.item_id, one.item.conversation_id, (one.item.gold,), (one.item.answer,)) for one in pairs
-    ]
     said: list[PairVerdict] = []
     async with judge_backbone(plan, None, log_dir) as backbone:
         judge = OrderJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
-        await judge.align(answers, [], said.append)
+        await judge.align(_ordered(pairs), [], said.append)
     return [AnswerVerdict(one.question_id, one.repeat, _grade(one), one.reply, one.input_sha256) for one in said]
 
 

@@ -1,7 +1,7 @@
 """Asking a judge: every answer of a run, or every item of the probe, as often as the judge repeats itself."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -50,6 +50,24 @@ def items_of(
         for place, gold in enumerate(config.golds(reference)):
             found.append(JudgedItem(name, conversation, answer.question, gold, answer.prediction, kind, place))
     return found
+
+
+def ungraded(
+    config: JudgeConfig, items: Sequence[JudgedItem], done: Sequence[AnswerVerdict]
+) -> list[tuple[JudgedItem, int]]:
+    """Return what is to be graded, with the number of the repeat; verdicts on another text do not count as done."""
+    known = {(verdict.question_id, verdict.item, verdict.repeat, verdict.input_sha256) for verdict in done}
+    return [
+        (item, repeat)
+        for repeat in range(config.repeats)
+        for item in items
+        if (item.item_id, item.item, repeat, item.digest) not in known
+    ]
+
+
+def values_of(config: JudgeConfig, item: JudgedItem) -> Mapping[str, str]:
+    """Return what fills the prompt of a verdict."""
+    return {"question": item.question, "gold": item.gold, "answer": item.answer, "form": config.form}
 
 
 async def all_done(title: str, steps: Sequence[Callable[[], Awaitable[None]]]) -> None:
@@ -110,16 +128,8 @@ class AnswerJudge(JudgeAtWork):
         Raises:
             BackboneError: the backbone failed; all verdicts until then were kept.
         """
-        known = {(verdict.question_id, verdict.item, verdict.repeat, verdict.input_sha256) for verdict in done}
         roles = {kind: self.config.make_role(kind) for kind in {item.kind for item in items}}
-        slots = Limiter(self.in_flight)
-
-        wanted = [
-            (item, repeat)
-            for repeat in range(self.config.repeats)
-            for item in items
-            if (item.item_id, item.item, repeat, item.digest) not in known
-        ]
+        slots, wanted = Limiter(self.in_flight), ungraded(self.config, items, done)
 
         async def one(item: JudgedItem, repeat: int) -> None:
             async with slots.slot("judge"):
@@ -129,9 +139,8 @@ class AnswerJudge(JudgeAtWork):
 
     async def _verdict(self, role: Role, item: JudgedItem, repeat: int) -> AnswerVerdict:
         call_scope.set(CallScope("judge", item.item_id))
-        values = {"question": item.question, "gold": item.gold, "answer": item.answer, "form": self.config.form}
         key = f"{self.backbone}:{item.item_id}:{repeat}" + (f":{item.item}" if item.item else "")
-        reply = await self.bind(item.conversation_id).ask(role, values, key=key)
+        reply = await self.bind(item.conversation_id).ask(role, values_of(self.config, item), key=key)
         if reply.value is None:
             return AnswerVerdict(item.item_id, repeat, None, reply.text, item.digest, item.item)
         verdict, reason = str(reply.value["verdict"]), str(reply.value.get("reason", ""))

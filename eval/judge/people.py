@@ -8,9 +8,11 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from eval.judge.expense import confirm, of_items
 from eval.judge.judging import AnswerJudge, JudgedItem
 from eval.judge.work import JudgePlan, judge_backbone
 from eval.metrics.locomo import CATEGORY_5
@@ -88,7 +90,10 @@ def measure_on(plan: JudgePlan, sets: Mapping[str, Sequence[KnownAnswer]]) -> li
 
     Raises:
         BackboneError: the backbone failed.
+        KeyboardInterrupt: it costs money, and somebody said no.
     """
+    items = [[answer.item for answer in answers] for answers in sets.values()]
+    confirm(plan, chain.from_iterable(of_items(plan.judge, own) for own in items))
     with TemporaryDirectory() as folder:
         return asyncio.run(_measure(plan, sets, Path(folder)))
 

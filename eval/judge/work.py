@@ -63,7 +63,8 @@ _NOT_ORDER_IDENTITY = ("status", "repeats")
 class JudgePlan:
     """Parts of a judging, in plain Python.
 
-    ``settings`` is the whole composed configuration; ``spent`` gets the budget of each time that the model is opened.
+    ``settings`` is the whole composed configuration; ``agreed``: pay a hosted model without a question; ``spent`` gets
+    the budget of each time that the model is opened.
     """
 
     settings: Mapping[str, Any]
@@ -74,6 +75,7 @@ class JudgePlan:
     use_cache: bool
     in_flight: int
     limits: BudgetLimits
+    agreed: bool = False
     spent: list[Budget] = field(default_factory=list)
 
     @property

@@ -1,4 +1,4 @@
-"""Costs of a run at a hosted model, said before its first call, and a question where somebody can answer it."""
+"""Costs at a hosted model, said before the first call, and a question where somebody can answer it."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ _CENT = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Expense:
-    """Costs of a run that are still to come.
+    """Costs that are still to come.
 
     Attributes:
         backbone: its name.
@@ -30,6 +30,7 @@ class Expense:
         made: calls that earlier parts of the run have made.
         known: whether the memory system says what it asks.
         later: share of ``totals`` that is sent in batches.
+        most: calls and replies in ``totals`` are the most that there can be.
     """
 
     backbone: str
@@ -38,19 +39,22 @@ class Expense:
     made: int
     known: bool
     later: CostTotals = field(default_factory=CostTotals)
+    most: bool = False
 
     def text(self) -> str:
-        """Return what the run will cost, in one line."""
+        """Return the costs, in one line."""
         more = "" if self.known else ", and the memory's own calls, which it does not name in advance"
         earlier = f" besides {self.made:,} that were made" if self.made else ""
-        tokens = f"{short(self.totals.prompt)} prompt tokens and {short(self.totals.reply)} reply tokens"
-        said = f"{self.backbone}: about {self.totals.calls:,.0f} calls{earlier} with {tokens}{more}"
+        about, most = ("up to", "up to ") if self.most else ("about", "")
+        tokens = f"{short(self.totals.prompt)} prompt tokens and {most}{short(self.totals.reply)} reply tokens"
+        said = f"{self.backbone}: {about} {self.totals.calls:,.0f} calls{earlier} with {tokens}{more}"
         if self.price is None:
             return f"{said}; conf/{FILE.name} has no price of it"
         at_once = self.totals - self.later
         dollars = self.price.of_both((at_once.prompt, at_once.reply), (self.later.prompt, self.later.reply))
-        batches = ", answers in batches" if self.later.calls else ""
-        shown = f"${dollars:.2f}" if dollars >= _CENT else "under $0.01"
+        part = "" if self.later == self.totals else "answers "
+        batches = f", {part}in batches" if self.later.calls else ""
+        shown = f"{most}${dollars:.2f}" if dollars >= _CENT else "under $0.01"
         return f"{said}: {shown} (list prices of {self.price.date or 'no date'}{batches})"
 
 
@@ -90,8 +94,16 @@ def agrees(plan: Plan, *, agreed: bool) -> bool:
         agreed: go on without a question.
     """
     found = expense(plan)
-    if found is None:
-        return True
+    return found is None or goes_on(found, agreed=agreed)
+
+
+def goes_on(found: Expense, *, agreed: bool) -> bool:
+    """Say costs, and ask whether to go on where there is a terminal to ask.
+
+    Args:
+        found: the costs.
+        agreed: go on without a question.
+    """
     say(found.text())
     if agreed or not found.totals.calls or not can_ask():
         return True

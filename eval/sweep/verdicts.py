@@ -63,7 +63,7 @@ class Judging:
     def step(self) -> Step:
         """The command that asks for the verdicts."""
         folders = dict.fromkeys(_folder(each) for each in self.cells)
-        return Step(f"judge {len(folders)} runs with {self.backbone}", ("judge", *folders, *self.settings))
+        return Step(f"judge {len(folders)} runs with {self.backbone}", ("judge", "--yes", *folders, *self.settings))
 
 
 def judgings(paper: PaperRuns, cells: Sequence[PaperCell], gpu: str) -> list[Judging]:

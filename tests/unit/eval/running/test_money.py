@@ -14,6 +14,7 @@ import pytest
 from eval.config.prices import Price, load_prices
 from eval.running.composed import compose_plan
 from eval.running.progress import TrafficSince, traffic_note
+from eval.sweep.costing import CostTotals
 from eval.sweep.expense import agrees, expense
 from eval.sweep.hosted_page import PAGE, RUNS, hosted_costs
 from memsys.llm.rate_limits import RateLimits
@@ -51,7 +52,8 @@ def test_answers_in_batches_cost_half(tmp_path: Path) -> None:
     live, later = (expense(hosted(tmp_path, f"backbone/engine={engine}")) for engine in ("openai", "openai_batch"))
     assert live is not None and later is not None and live.price is not None
     assert later.later.calls == live.totals.calls  # rag asks nothing while it writes
-    assert "under $0.01 (list prices of 2026-03, answers in batches)" in later.text()
+    assert "under $0.01 (list prices of 2026-03, in batches)" in later.text()
+    assert "answers in batches" in replace(later, later=later.totals - CostTotals(1)).text()
     dear = replace(live.price, prompt=150.0, completion=600.0)  # 13,008 and 680 tokens: $2.36
     assert ": $2.36 (" in replace(live, price=dear).text() and ": $1.18 (" in replace(later, price=dear).text()
 
