@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, NoReturn, ParamSpec, cast
 
 from eval.commands.escaping import terminal
@@ -119,10 +119,17 @@ def start(main: Callable[[], object]) -> NoReturn:
 def terminated_as_interrupted() -> Iterator[None]:
     """Let SIGTERM, the polite kill, end the block as Ctrl-C does: what it opened is closed.
 
+    In an event loop, where Ctrl-C cancels the work, so does SIGTERM: an exception would meet it at whatever line it is.
+
     Raises:
         KeyboardInterrupt: at either signal.
     """
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        by_ctrl_c = signal.getsignal(signal.SIGINT)  # a shell lets what it starts in the background ignore it
+        (by_ctrl_c if callable(by_ctrl_c) else signal.default_int_handler)(number, frame)
+
+    before = signal.signal(signal.SIGTERM, end)
     try:
         yield
     finally:

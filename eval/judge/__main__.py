@@ -17,7 +17,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from eval.commands.commands import EXIT_ERROR, EXIT_INCOMPLETE, EXIT_INTERRUPTED, program, start
+from eval.commands.commands import (
+    EXIT_ERROR,
+    EXIT_INCOMPLETE,
+    EXIT_INTERRUPTED,
+    program,
+    start,
+    terminated_as_interrupted,
+)
 from eval.commands.whole_numbers import count
 from memsys.errors import BackboneError, BudgetSpentError, ConfigError, MemsysError
 
@@ -33,11 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs = [Path(text) for text in options.given if "=" not in text]
     settings = [text for text in options.given if "=" in text]
     try:
-        plan = make_plan(settings, agreed=options.yes)
-        if options.people or options.known:
-            _measure(plan, options.people, options.known, runs)
-        else:
-            _judge(plan, runs, again=options.again)
+        with terminated_as_interrupted():
+            plan = make_plan(settings, agreed=options.yes)
+            if options.people or options.known:
+                _measure(plan, options.people, options.known, runs)
+            else:
+                _judge(plan, runs, again=options.again)
     except BackboneError as error:
         complain(f"{error}; verdicts so far are kept, the same command goes on")
         return EXIT_INCOMPLETE

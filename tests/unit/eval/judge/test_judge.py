@@ -2,7 +2,9 @@
 
 import errno
 import json
+import os
 import shutil
+import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.commands.commands import EXIT_INCOMPLETE
+from eval.commands.commands import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from eval.export import export_run
 from eval.judge.__main__ import main, make_plan
 from eval.judge.config import FORMS, JudgeConfig, JudgedUnit
@@ -162,6 +164,26 @@ def test_a_judge_whose_replies_answer_nothing_is_warned_of(
     shown = " ".join(capsys.readouterr().out.split())
     assert "warning: of the first 20 replies 20 are empty" in shown
     assert "warning: of the 8 replies of judge.role 8 are empty: see backbone.prompt_mode" in shown
+
+
+def test_a_judge_that_is_told_to_end_says_that_its_verdicts_are_kept(
+    tmp_path: Path, server: StubServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The probe set is graded, and then some of the answers."""
+    seventh = len(load_probe()) + 7
+
+    def reply(request: Mapping[str, Any]) -> str:
+        if server.state.count == seventh:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return _reply(prompt_of(request))
+
+    server.state.replies = reply
+    path, one_by_one = write_run(tmp_path), ("verdicts_in_flight=1", "use_cache=false")
+    assert main([str(path), *arguments(server, tmp_path, *one_by_one)]) == EXIT_INTERRUPTED
+    assert "verdicts so far are kept, the same command goes on" in capsys.readouterr().err
+    kept = list(read_json_lines(path / "judgements" / "lenient-smollm2_135m_vllm.jsonl"))
+    assert len(kept) in (6, 7)  # the seventh reply may be faster than the signal
+    assert main([str(path), *arguments(server, tmp_path)]) == 0
 
 
 def test_a_judge_stops_at_its_budget_and_goes_on_with_a_larger_one(
