@@ -126,7 +126,7 @@ class BoundModel:
                 if reply is None or not role.exchange:
                     raise
                 break  # the malformed reply is too long to be shown to the model
-            if not reply.malformed:
+            if not reply.malformed or reply.outcome == "withheld":  # a filter would most likely withhold the next too
                 break
             role = role.after(reply.text)
         assert reply is not None

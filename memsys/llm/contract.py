@@ -31,8 +31,8 @@ class Role:
             (:mod:`memsys.prompt_packs`); then ``system`` is not read.
         system_first: in completion mode, where there are no system messages, it precedes the prompt.
         top_logprobs: alternatives to report per generated token; 0 asks for none.
-        malformed_retries: further attempts, with other seeds, when the reply does not parse or validate; see
-            :meth:`retries_at`.
+        malformed_retries: further attempts, with other seeds, when the reply does not parse or validate and was not
+            withheld; see :meth:`retries_at`.
         raw: the prompt goes to the completion endpoint without chat template, whatever the backbone's prompt mode.
         reading: how the reply is read; it changes no request.
         accepts: JSON schema that the reply must follow where it is not ``schema`` (see :attr:`Reading.check`).

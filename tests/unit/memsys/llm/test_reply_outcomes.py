@@ -45,7 +45,7 @@ def body(content: Any, finish: Any = "stop", choice: Mapping[str, Any] | None = 
 
 def ask(server: StubServer, folder: Path, cache: ReplyCache | None = None, **changes: Any) -> tuple[Reply, CallRecord]:
     records: list[CallRecord] = []
-    own = role(schema=None) if changes.pop("plain", False) else role(malformed_retries=0)
+    own = role(schema=None) if changes.pop("plain", False) else role(malformed_retries=changes.pop("retries", 0))
 
     async def run() -> Reply:
         enter()
@@ -113,6 +113,26 @@ def test_a_prompt_that_a_filter_stops_is_a_withheld_reply(
     reply, record = ask(server, tmp_path)
     assert (reply.outcome, record.outcome, record.transport_retries) == ("withheld", "withheld", 0)
     assert said in reason_of(reply.outcome, reply.completion) and server.state.count == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "sent", "requests"),
+    [
+        (200, body(None, "content_filter"), 1),
+        (200, body('{"half', "SAFETY"), 1),
+        (200, body(None, refusal="I cannot help."), 1),
+        (400, {"error": {"message": "filtered", "code": "content_filter"}}, 1),
+        (200, body(""), 3),
+        (200, body("no object"), 3),
+    ],
+)
+def test_an_object_that_was_withheld_is_not_asked_for_again(
+    server: StubServer, tmp_path: Path, status: int, sent: dict[str, Any], requests: int
+) -> None:
+    server.state.bodies = lambda request: (status, sent)
+    reply, record = ask(server, tmp_path, retries=2)
+    assert server.state.count == requests and record.attempt == requests - 1
+    assert reply.value is None and (reply.outcome == "withheld") == (requests == 1)
 
 
 FAILED = (
