@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from eval.config.checker import Checker
@@ -19,6 +19,8 @@ from memsys.protocol import MemoryConfig
 
 #: The preset whose request settings any server of the protocol understands.
 _HOSTED = "gpt4o_mini"
+#: What :func:`endpoint` itself sets of it.
+_OF_ENDPOINT = frozenset({"name", "model", "engine", "context_length", "explicit"})
 #: What an object that is given as a part must have.
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "memory": ("name", "uses_gold", "build"),
@@ -70,6 +72,9 @@ def choose(
     made = {part: make_part(config, part) if isinstance(given, str) else given for part, given in named.items()}
     if isinstance(backbone, str):
         made["backbone"] = replace(made["backbone"], explicit=given_settings("backbone", overrides))
+    elif isinstance(backbone, BackboneConfig):
+        given_later = {*_changed(backbone), *(["context_length"] if backbone.context_length is not None else [])}
+        made["backbone"] = replace(backbone, explicit=backbone.explicit | given_later)
     if made["memory"].uses_gold:
         raise ConfigError(f"memory={made['memory'].name} reads gold evidence, which a conversation of one's own lacks")
     if isinstance(embedder, str):
@@ -81,6 +86,8 @@ def endpoint(
     url: str, model: str, *, api_key_env: str | None = None, context_length: int | None = None
 ) -> BackboneConfig:
     """Return the settings of a model behind any server that speaks the OpenAI protocol.
+
+    Settings that ``dataclasses.replace`` changes are kept whatever the server takes, or are an error.
 
     Args:
         url: of the server, up to and including ``/v1``.
@@ -106,7 +113,7 @@ def endpoint(
 
 
 def given_backbone(config: BackboneConfig) -> list[str]:
-    """Return the overrides of a run that describe what :func:`endpoint` made.
+    """Return the overrides of a run that describe what :func:`endpoint` made, as it was changed since.
 
     Raises:
         ConfigError: it is an engine that a run has to be told of by a preset.
@@ -116,15 +123,35 @@ def given_backbone(config: BackboneConfig) -> list[str]:
     engine = config.engine
     if not isinstance(engine, OpenAIEngineConfig):
         raise ConfigError(f"backbone={config.name}: name a preset of conf/backbone, or use memsys.endpoint(URL, MODEL)")
-    changed = {
+    described = {
         "name": config.name,
         "model": config.model,
         "context_length": config.context_length,
         "engine.base_urls": list(engine.base_urls),
         "engine.model": engine.model,
         "engine.api_key_env": engine.api_key_env,
+        **_changed(config),
     }
-    return [f"backbone={_HOSTED}", *(f"backbone.{key}={json.dumps(value)}" for key, value in changed.items())]
+    return [f"backbone={_HOSTED}", *(_override(f"backbone.{key}", value) for key, value in described.items())]
+
+
+def _changed(config: BackboneConfig) -> dict[str, Any]:
+    """Return the settings that are others than :func:`endpoint` leaves them, without those that it sets."""
+    usual = make_part(composed([f"backbone={_HOSTED}"]), "backbone")
+    values = {one.name: getattr(config, one.name) for one in fields(config) if one.name not in _OF_ENDPOINT}
+    return {name: value for name, value in values.items() if value != getattr(usual, name)}
+
+
+def _override(key: str, value: Any) -> str:
+    """Return an override; a mapping may have names that the preset's lacks."""
+    return f"{'++' if isinstance(value, Mapping) else ''}{key}={_written(value)}"
+
+
+def _written(value: Any) -> str:
+    """Return a value as Hydra reads it: the names of a mapping are in no quotation marks."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name}: {_written(each)}' for name, each in value.items())}}}"
+    return json.dumps(value)
 
 
 def _check_settings(overrides: Sequence[str]) -> None:

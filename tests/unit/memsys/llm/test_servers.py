@@ -12,7 +12,7 @@ import pytest
 
 import memsys
 from eval import probe as command
-from eval.api.parts import endpoint
+from eval.api.parts import choose, endpoint, given_backbone
 from eval.judge.__main__ import make_plan as judge_plan
 from eval.running.composed import compose_plan
 from eval.running.servers import findings_folder, fitted
@@ -237,3 +237,18 @@ def test_what_a_program_gave_is_an_error_too(tmp_path: Path) -> None:
         assert "context_length" in compose_plan(["backbone=endpoint", *given]).backbone.explicit  # type: ignore[union-attr]
         with pytest.raises(ConfigError, match="the backbone is an object"):
             memsys.open_memory("bm25_turn", backbone=backbone, embedder="hashing", settings=["backbone.structured=off"])
+
+
+def test_what_a_program_changed_of_an_endpoint_is_given_too(tmp_path: Path) -> None:
+    """The server's refusal changed it without a word, and a run did not have it at all."""
+    with standin("openai") as one:
+        usual = memsys.endpoint(one.url, "stub")
+        changed = replace(usual, temperature=0.5, thinking="off", thinking_switch={"reasoning_effort": "none"})
+        with pytest.raises(ConfigError, match=r"does not take backbone\.send_temperature=true"):
+            memsys.open_memory("bm25_turn", backbone=changed, embedder="hashing").__enter__()
+        kept = replace(usual, max_tokens_field="max_tokens", timeout_s=9)
+        assert choose("bm25_turn", kept, "hashing", "clag").backbone.explicit == {"timeout_s"}  # type: ignore[union-attr]
+    small = ("memory=rag", "dataset=locomo_sample", "embedder=hashing")
+    of_run = compose_plan([*small, *given_backbone(changed)]).backbone
+    assert of_run is not None and {"temperature", "thinking", "thinking_switch"} <= of_run.explicit
+    assert replace(of_run, engine=changed.engine, explicit=frozenset()) == changed
