@@ -215,8 +215,8 @@ class Report:
             lines.append("sd: standard deviation over seeds; scores are means over them, paired by seed in tests")
         if dates := price_dates(run for row in self.rows for run in row.repeats.runs):
             lines.append(
-                f"dollars: list prices of {dates} (conf/prices.yaml), the lower ones for batches and for prompts in "
-                "the provider's cache; paid embeddings included"
+                f"dollars: of reading, per 1,000 questions; list prices of {dates} (conf/prices.yaml), the lower ones "
+                "for batches and for prompts in the provider's cache; paid embeddings included"
             )
         lines += [
             f"{row.label}: answers recorded elsewhere, {row.run.recorded}" for row in self.rows if row.run.recorded

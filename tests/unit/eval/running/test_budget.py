@@ -307,7 +307,8 @@ def test_a_comparison_adds_the_embeddings_of_questions(tmp_path: Path) -> None:
     value = system_rows([counted], protocol)[0].estimates["dollars"].value
     assert value == pytest.approx(1000 * (115 * 0.15 + 5 * 0.60 + 40 * 0.02) / 1e6)
     (legend,) = (line for line in make_report([counted], protocol).legend if line.startswith("dollars: "))
-    assert "list prices of 2026-03 to 2026-07-03 (conf/prices.yaml)" in legend and "paid embeddings included" in legend
+    assert "per 1,000 questions; list prices of 2026-03 to 2026-07-03 (conf/prices.yaml)" in legend
+    assert "paid embeddings included" in legend
 
 
 def test_days_of_prices() -> None:
