@@ -34,6 +34,8 @@ _ENDED = frozenset({"completed", "expired", "cancelled"})
 #: Polls in a row that may fail before the run stops; the batch goes on meanwhile.
 _MOST_FAILURES = 20
 _MARK = "memsys"
+#: What to do about a server whose batches cannot be used.
+AT_ONCE = "backbone/engine=openai asks at once instead"
 _RESULT_BYTES = 2_000_000_000
 
 
@@ -117,7 +119,8 @@ class Batches:
                 self._gather(path, data, key)
             elif sent.name not in self._followed:
                 self._followed.add(sent.name)
-                logger.warning("waiting for the batch %s of %d requests, sent before", sent.batch_id, len(sent.keys))
+                name = sent.batch_id or sent.name
+                logger.warning("waiting for the batch %s of %d requests, sent before", name, len(sent.keys))
                 self._start(self._follow(sent), sent.keys)
         try:
             return await asyncio.shield(future)
@@ -159,6 +162,9 @@ class Batches:
                 await work
             except (BackboneError, TransientServerError) as error:
                 self._fail(keys, error)
+            except (AttributeError, LookupError, TypeError, ValueError) as error:
+                what = f"the server's pages of batches are not like OpenAI's ({type(error).__name__}: {error})"
+                self._fail(keys, BackboneUnusableError(f"{what}; {AT_ONCE}"))
 
         task = asyncio.create_task(run())
         self._tasks.add(task)
@@ -219,8 +225,7 @@ class Batches:
         if ended["status"] not in _ENDED:
             self._forget(sent)
             raise BackboneUnusableError(
-                f"the server refuses the batch {sent.batch_id}: {json.dumps(ended.get('errors'))[:600]}; "
-                "backbone/engine=openai asks at once instead"
+                f"the server refuses the batch {sent.batch_id}: {json.dumps(ended.get('errors'))[:600]}; {AT_ONCE}"
             )
         for kind in ("output_file_id", "error_file_id"):
             if ended.get(kind):
@@ -247,13 +252,17 @@ class Batches:
             await asyncio.sleep(self._times.poll_s)
 
     def _deliver(self, results: bytes) -> None:
-        for line in results.splitlines():
+        for line in filter(bytes.strip, results.splitlines()):
             row = json.loads(line)
-            key, response = row["custom_id"], row.get("response")
+            key, response, error = row["custom_id"], row.get("response"), row.get("error")
             self._delivered.add(key)
             future = self._waiting.get(key)
-            if future is not None and not future.done() and response:
+            if future is None or future.done():
+                continue
+            if response:
                 future.set_result(Answered(response["status_code"], {}, json.dumps(response["body"]).encode()))
+            elif error:  # means what it would in the body of a reply
+                future.set_result(Answered(200, {}, json.dumps({"error": error}).encode()))
 
     def _sent(self) -> dict[str, SentBatch]:
         """Return the latest batch that asks a call, by the call's key; files are read once."""

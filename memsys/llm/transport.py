@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 from memsys.credentials import MASK, bearer, redacted
 from memsys.endpoint_urls import asked_address
-from memsys.errors import BackboneError
+from memsys.errors import BackboneError, BackboneUnusableError
 from memsys.http_bodies import BodyError, BodyTooLargeError
-from memsys.llm.batches import Batches
+from memsys.llm.batches import AT_ONCE, Batches
 from memsys.llm.config import BackboneConfig
 from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Answered, AnswersItself, Endpoint, Engine, OtherServerError, SendsBatches
@@ -335,6 +335,8 @@ class Transport:
             answered = await self._client().exchange(request, timeout=_FILE_SECONDS, largest=largest)
         except (ExchangeError, TimeoutError, BodyError) as error:
             raise TransientServerError(redacted(str(error)) or f"no reply within {_FILE_SECONDS:.0f} s") from error
+        if upload is not None and answered.status in _NO_SUCH_PAGE:
+            raise BackboneUnusableError(f"the server takes no batches (there is no {url}); {AT_ONCE}")
         if answered.status != 200 or not path.endswith("/content"):
             self._payload(answered, endpoint, url)
         return answered.body

@@ -1,7 +1,8 @@
 """A server of OpenAI's protocol that takes batches: ``python -m tests.support.batch_server --state FOLDER``.
 
 What it was sent is in ``FOLDER``: ``created`` has a line for each batch, ``asked`` one for each request made at once.
-Batches are done once the file ``FOLDER/open`` is there; ``FOLDER/lose`` names requests that get no reply.
+Batches are done once the file ``FOLDER/open`` is there; ``FOLDER/lose`` names requests that get no reply, each with the
+code of its error.
 """
 
 import argparse
@@ -73,18 +74,20 @@ class BatchServer:
         return web.json_response(batch)
 
     def _answer(self, batch: dict[str, Any]) -> None:
-        lost = (self._state / "lose").read_text().split() if (self._state / "lose").exists() else []
+        lose = self._state / "lose"
+        lost = dict(line.split() for line in lose.read_text().splitlines()) if lose.exists() else {}
         done, failed = list[dict[str, Any]](), list[dict[str, Any]]()
         for line in self._files[batch["input_file_id"]].splitlines():
             row = json.loads(line)
             assert (row["method"], row["url"]) == ("POST", batch["endpoint"])
             if row["custom_id"] in lost:
-                failed.append({"custom_id": row["custom_id"], "response": None, "error": {"code": "batch_expired"}})
+                error = {"code": lost[row["custom_id"]], "message": "this one was not answered"}
+                failed.append({"custom_id": row["custom_id"], "response": None, "error": error})
                 continue
             body = _reply(row["body"])
             response = {"status_code": 200, "request_id": "r", "body": body}
             done.append({"id": "x", "custom_id": row["custom_id"], "response": response, "error": None})
-        (self._state / "lose").unlink(missing_ok=True)
+        lose.unlink(missing_ok=True)
         batch["status"] = "expired" if failed else "completed"
         for kind, rows in (("output_file_id", reversed(done)), ("error_file_id", failed)):
             name = f"file-{len(self._files)}"

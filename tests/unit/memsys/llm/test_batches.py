@@ -6,18 +6,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memsys.errors import BackboneError, BackboneUnusableError
 from memsys.llm.backbone import Backbone
+from memsys.llm.batches import Batches
 from memsys.llm.budget import Budget, SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.contract import Reply
+from memsys.llm.engines.contract import BatchTimes
 from memsys.llm.engines.openai_batch import OpenAIBatchEngineConfig
 from memsys.llm.ledger import CallRecord
+from memsys.llm.outcomes import reason_of
+from memsys.vocabulary import Json
 from tests.support.backbones import backbone_config, enter, role
 from tests.support.stub_process import ROOT
 
@@ -160,17 +165,77 @@ def test_a_batch_that_was_never_created_is_sent_again(server: Server, tmp_path: 
     assert not (folder / "gone.json").exists()
 
 
-def test_what_an_expired_batch_leaves_out_is_asked_in_another_one(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("code", "batches", "outcome", "reason"),
+    [
+        ("batch_expired", 2, "answered", ""),
+        ("content_filter", 1, "withheld", "finish_reason content_filter: this one was not answered"),
+    ],
+)
+def test_what_a_batch_leaves_out_is_asked_in_another_one_where_that_may_help(
+    server: Server, tmp_path: Path, code: str, batches: int, outcome: str, reason: str
+) -> None:
     async def go() -> list[Reply]:
         async with opened(server, tmp_path) as backbone:
             enter("answer")
             asking = asyncio.create_task(ask(backbone, 3))
             while not server.lines("created"):
                 await asyncio.sleep(0.02)
-            (server.state / "lose").write_text(server.lines("created")[0]["keys"][1])
+            (server.state / "lose").write_text(f"{server.lines('created')[0]['keys'][1]} {code}")
             server.finish()
             return await asking
 
-    assert len(asyncio.run(go())) == 3
+    first, second, third = asyncio.run(go())
+    assert (first.outcome, second.outcome, third.outcome) == ("answered", outcome, "answered")
+    assert reason_of(second.outcome, second.completion) == reason
     created = [batch["keys"] for batch in server.lines("created")]
-    assert created[1] == [created[0][1]]
+    assert len(created) == batches and created[1:] == [[created[0][1]]][: batches - 1]
+
+
+def test_a_server_without_batches_is_named_with_the_engine_to_choose(server: Server, tmp_path: Path) -> None:
+    elsewhere = replace(server, url=server.url.replace("/v1", "/none/v1"))
+
+    async def go() -> None:
+        async with opened(elsewhere, tmp_path) as backbone:
+            enter("answer")
+            await ask(backbone, 2)
+
+    with pytest.raises(BackboneUnusableError, match=r"no batches \(there is no http:.*/none/v1/files\);"):
+        asyncio.run(go())
+
+
+class OddPages:
+    """Pages that wrap what they return."""
+
+    async def page(self, path: str, body: Json = None, *, file: bytes = b"", largest: int = 0) -> bytes:
+        return b'{"job": {"id": "1", "status": "COMPLETED"}}'
+
+
+def test_pages_of_another_kind_are_an_error_and_no_wait_without_end(tmp_path: Path) -> None:
+    async def go() -> None:
+        batches = Batches(tmp_path, "s", OddPages(), BatchTimes(0, 0))
+        await asyncio.wait_for(batches.answer("/chat/completions", b"{}", "key"), timeout=10)
+
+    with pytest.raises(BackboneUnusableError, match=r"not like OpenAI's \(KeyError: 'id'\); backbone/engine=openai"):
+        asyncio.run(go())
+
+
+def test_a_request_that_no_batch_answers_is_an_error_in_the_servers_words(server: Server, tmp_path: Path) -> None:
+    """It said that the batch was completed without this reply."""
+
+    async def go() -> None:
+        async with opened(server, tmp_path) as backbone:
+            enter("answer")
+            asking = asyncio.create_task(ask(backbone, 1))
+            for number in range(3):  # backbone.transport_retries=2
+                while len(server.lines("created")) <= number:
+                    await asyncio.sleep(0.02)
+                (server.state / "lose").write_text(f"{server.lines('created')[0]['keys'][0]} inference_failed")
+                server.finish()
+                while (server.state / "lose").exists():
+                    await asyncio.sleep(0.02)
+                (server.state / "open").unlink()
+            await asking
+
+    with pytest.raises(BackboneError, match="failed 3 times, last: status 500: this one was not answered"):
+        asyncio.run(go())
