@@ -35,7 +35,9 @@ _HARMONY, _HARMONY_PLAIN, _FENCE = "harmony", "harmony_without_marks", "code_fen
 RULES = (*_PAIRS, _HARMONY, _HARMONY_PLAIN, _FENCE)
 
 _BY_MARK = {mark.lower(): (rule, mark == pair[0]) for rule, pair in _PAIRS.items() for mark in pair}
-_MARK = re.compile("|".join(map(re.escape, _BY_MARK)), re.IGNORECASE)
+_MARK = re.compile("|".join(map(re.escape, _BY_MARK)), re.IGNORECASE | re.ASCII)
+#: In every mark; looking for them takes a tenth of the time of the marks themselves.
+_STEMS = ("think", "thought", "reasoning", "channel")
 #: OpenAI's response format of gpt-oss: messages in channels, of which ``final`` is for the user.
 _HARMONY_BEGINS = re.compile(r"\s*(?:<\|start\|>\s*assistant\s*)?<\|(?:channel|message)\|>")
 _HARMONY_FINAL = re.compile(r"(?:<\|end\|>|<\|start\|>\s*assistant)\s*<\|channel\|>\s*final\b")
@@ -98,6 +100,8 @@ def _is_json(text: str) -> bool:
 
 
 def _harmony(text: str) -> ReplyText | None:
+    if "<|" not in text and "assistantfinal" not in text:
+        return None
     if plain := _HARMONY_NAMES.match(text):
         return ReplyText(plain["said"].strip(), _HARMONY_PLAIN)
     if not (_HARMONY_BEGINS.match(text) or _HARMONY_FINAL.search(text)):
@@ -116,7 +120,7 @@ def _message(segment: str) -> tuple[str, str]:
 
 def _paired(text: str) -> ReplyText:
     """Cut what is between marks, and what comes before a closing mark whose opening the template wrote."""
-    marks = _marks(text)
+    marks = _marks(text) if any(map(text.lower().__contains__, _STEMS)) else []
     if not marks:
         return ReplyText(text)
     last_closing = {rule: match.start() for match, rule, opens in marks if not opens}

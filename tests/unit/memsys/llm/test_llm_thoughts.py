@@ -25,6 +25,9 @@ HARMONY = "<|channel|>analysis<|message|>Rex? No.<|end|><|start|>assistant<|chan
             "<|begin_of_thought|>\nRex?\n<|end_of_thought|>\n\n<|begin_of_solution|>\nPixel\n<|end_of_solution|>",
             "begin_of_thought",
         ),
+        ("<seed:think>Rex?</seed:think>Pixel", "seed_think"),
+        ("<|channel>thought\nRex?<channel|>Pixel", "gemma_channel"),
+        ("Rex?<channel|>Pixel", "gemma_channel"),
         ("<think>Rex?</think><answer>Pixel</answer>", "think"),
         ("The cat... maybe Rex?\n</think>\n\nPixel", "think"),  # the template wrote the opening mark
         ("maybe Rex? </think> Pixel", "think"),
@@ -71,6 +74,7 @@ def test_a_thought_that_was_cut_at_the_limit_says_nothing(text: str) -> None:
         "Run ```ls``` twice.",
         "```\na\n```\nand\n```\nb\n```",
         "An analysis of the final.",
+        "<th\u0131nk>hm</THIN\u212a>",  # letters that are i and k in another case, and not of ASCII
         "  Bob ",
     ],
 )
