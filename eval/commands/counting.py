@@ -28,9 +28,8 @@ def counted(title: str, total: int, clock: Callable[[], float] = time.monotonic)
     if not total:
         yield lambda: None
     elif console().is_terminal:
-        with _bar() as bar:
-            row = bar.add_task(title, total=total)
-            yield lambda: bar.advance(row)
+        with _BARS.row(title, total) as one_done:
+            yield one_done
     else:
         lines = _Lines(title, total, clock)
         yield lines.one_done
@@ -60,6 +59,33 @@ def _bar() -> Any:
         console=console(),
         refresh_per_second=2,
     )
+
+
+class _Bars:
+    """Bars of everything that is counted at a time, in one display."""
+
+    def __init__(self) -> None:
+        self._rows = 0
+        self._display: Any = None
+
+    @contextmanager
+    def row(self, title: str, total: int) -> Iterator[Callable[[], None]]:
+        """Show a bar while the block runs; yields what moves it on by one."""
+        if self._display is None:
+            self._display = _bar()
+            self._display.start()
+        display, self._rows = self._display, self._rows + 1
+        row = display.add_task(title, total=total)
+        try:
+            yield lambda: display.advance(row)
+        finally:
+            self._rows -= 1
+            if not self._rows:
+                self._display = None
+                display.stop()
+
+
+_BARS = _Bars()
 
 
 class _Lines:

@@ -12,9 +12,9 @@ said first, with a question at a terminal that ``--yes`` answers. Composes ``con
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from eval.commands.commands import (
@@ -120,7 +120,7 @@ def _judge(plan: "JudgePlan", runs: Sequence[Path], *, again: bool) -> None:
     from eval.commands.terminal import say
     from eval.judge.expense import confirm, of_probe, of_run
     from eval.judge.report import show, show_probe
-    from eval.judge.work import check_run, is_judged, judge_run, unreadable
+    from eval.judge.work import check_run, is_judged, judge_runs, unreadable
     from eval.scoring.summary import summarise
     from eval.scoring.verdicts.store import load_judged
 
@@ -128,11 +128,9 @@ def _judge(plan: "JudgePlan", runs: Sequence[Path], *, again: bool) -> None:
         check_run(run)
     left = [run for run in runs if not is_judged(plan, run) or (again and unreadable(plan, run))]
     if left or not runs:
-        confirm(plan, chain(of_probe(plan), *(of_run(plan, run, again=again) for run in left)))
-        probe = _probe(plan)
-        show_probe(f"judge {plan.judge.name} on {plan.backbone.name}", probe)
-        for run in left:
-            judge_run(plan, run, probe, again=again)
+        confirm(plan, chain(of_probe(plan), *(of_run(plan, run, again=again) for run in left)), fresh=again)
+        title = f"judge {plan.judge.name} on {plan.backbone.name}"
+        judge_runs(plan, left, partial(show_probe, title), again=again)
         _say_spent(plan)
     for run in runs:
         show(str(run), summarise(run)["judges"], load_judged(run))
@@ -144,19 +142,11 @@ def _say_spent(plan: "JudgePlan") -> None:
     """Say what the command has spent on a judge that has a price."""
     from eval.commands.terminal import say
     from eval.config.prices import load_prices
-    from eval.judge.work import spent_before
 
-    price = load_prices().get(plan.backbone.name)
-    tokens, dollars = spent_before(plan)
-    if price is not None and tokens:
-        say(f"spent: {tokens:,} tokens, ${dollars:.4f} (list prices of {price.date or 'no date'})")
-
-
-def _probe(plan: "JudgePlan") -> dict[str, object]:
-    from eval.judge.work import probe_judge
-
-    with TemporaryDirectory() as folder:
-        return probe_judge(plan, Path(folder))
+    price, spent = load_prices().get(plan.backbone.name), plan.budget
+    if price is not None and spent.spent_tokens:
+        tokens, day = f"{spent.spent_tokens:,} tokens", price.date or "no date"
+        say(f"spent: {tokens}, ${spent.spent_dollars:.4f} (list prices of {day})")
 
 
 def make_plan(overrides: Sequence[str], *, agreed: bool = False) -> "JudgePlan":
@@ -179,6 +169,7 @@ def make_plan(overrides: Sequence[str], *, agreed: bool = False) -> "JudgePlan":
     from eval.running.budgets import PaidParts, check_prices, read_limits
     from eval.running.composed import given_settings, make_part
     from eval.running.plan import LAST_SEED, flag, whole_number, working_folder
+    from memsys.llm.budget import Budget
     from memsys.llm.engines.contract import MOST_REQUESTS, SendsBatches
     from memsys.settings import check_mapping
 
@@ -204,7 +195,7 @@ def make_plan(overrides: Sequence[str], *, agreed: bool = False) -> "JudgePlan":
         seed=whole_number("seed", config.seed, least=0, most=LAST_SEED),
         cache_dir=working_folder("cache_dir", config.cache_dir),
         use_cache=flag("use_cache", config.use_cache),
-        limits=limits,
+        budget=Budget(limits.tokens, limits.dollars),
         agreed=agreed,
         in_flight=max(in_flight, MOST_REQUESTS) if isinstance(backbone.engine, SendsBatches) else in_flight,
     )

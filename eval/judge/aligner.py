@@ -81,7 +81,7 @@ class OrderJudge(JudgeAtWork):
 
     async def _verdict(self, role: Role, answer: OrderedAnswer, key: PairKey, item: int, line: int) -> PairVerdict:
         question_id, repeat, digest = key
-        call_scope.set(CallScope("judge", question_id))
+        call_scope.set(CallScope("judge", question_id, self.fresh))
         values = pair_values(answer, item, line)
         called = f"{self.backbone}:{question_id}:{repeat}:{line}:{item}"
         reply = await self.bind(answer.conversation_id).ask(role, values, key=called)

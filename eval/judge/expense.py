@@ -22,26 +22,27 @@ from memsys.scripts import estimated_tokens
 Asked = tuple[Role, Mapping[str, str]]
 
 
-def confirm(plan: JudgePlan, asked: Iterable[Asked]) -> None:
+def confirm(plan: JudgePlan, asked: Iterable[Asked], *, fresh: bool = False) -> None:
     """Say what calls will cost at a hosted model, and ask whether to go on where there is a terminal to ask.
 
     Args:
         plan: what judges.
         asked: the calls; not looked at where the model is not hosted.
+        fresh: whether replies in the cache do not count; such calls are not sent in batches.
 
     Raises:
         KeyboardInterrupt: the answer is no.
     """
-    if is_hosted(plan.backbone) and not goes_on(expense(plan, asked), agreed=plan.agreed):
+    if is_hosted(plan.backbone) and not goes_on(expense(plan, asked, fresh=fresh), agreed=plan.agreed):
         raise KeyboardInterrupt
 
 
-def expense(plan: JudgePlan, asked: Iterable[Asked]) -> Expense:
+def expense(plan: JudgePlan, asked: Iterable[Asked], *, fresh: bool = False) -> Expense:
     """Return the costs of calls: prompts by their length, replies of all tokens that they may have."""
     thinking = plan.backbone.thinking_tokens
     costs = [CostTotals(1, _prompt_tokens(role, values), role.max_tokens + thinking) for role, values in asked]
     totals = sum(costs, CostTotals())
-    later = totals if isinstance(plan.backbone.engine, SendsBatches) else CostTotals()
+    later = totals if isinstance(plan.backbone.engine, SendsBatches) and not fresh else CostTotals()
     return Expense(plan.backbone.name, totals, load_prices().get(plan.backbone.name), 0, True, later, most=True)
 
 

@@ -102,7 +102,7 @@ def _ordered(pairs: Sequence[KnownAnswer]) -> list[OrderedAnswer]:
 async def _compare(plan: JudgePlan, pairs: Sequence[KnownAnswer], log_dir: Path) -> list[AnswerVerdict]:
     """Judge pairs of events; a verdict that both are the same counts as a right answer."""
     said: list[PairVerdict] = []
-    async with judge_backbone(plan, None, log_dir) as backbone:
+    async with judge_backbone(plan, log_dir) as backbone:
         judge = OrderJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
         await judge.align(_ordered(pairs), [], said.append)
     return [AnswerVerdict(one.question_id, one.repeat, _grade(one), one.reply, one.input_sha256) for one in said]

@@ -81,11 +81,24 @@ async def all_done(title: str, steps: Sequence[Callable[[], Awaitable[None]]]) -
         await step()
         done()
 
+    with counted(title, len(steps)) as one_done:
+        await together([partial(one, step, one_done) for step in steps])
+
+
+async def together(steps: Iterable[Callable[[], Awaitable[None]]]) -> None:
+    """Take all steps at once; one that fails cancels the others.
+
+    Raises:
+        MemsysError: one of them failed.
+    """
+
+    async def one(step: Callable[[], Awaitable[None]]) -> None:
+        await step()
+
     try:
-        with counted(title, len(steps)) as one_done:
-            async with asyncio.TaskGroup() as group:
-                for step in steps:
-                    group.create_task(one(step, one_done))
+        async with asyncio.TaskGroup() as group:
+            for step in steps:
+                group.create_task(one(step))
     except BaseExceptionGroup as group_error:  # not except*: what that raises may come out in a group again
         failed, others = group_error.split(MemsysError)
         if failed is None or others is not None:
@@ -102,12 +115,14 @@ class JudgeAtWork:
         bind: gives the backbone as one conversation sees it.
         backbone: name of the backbone; part of the calls' keys, so that one ledger can hold several judges.
         in_flight: verdicts asked for at once.
+        fresh: whether replies in the cache do not count.
     """
 
     config: JudgeConfig
     bind: Callable[[str], LanguageModel]
     backbone: str
     in_flight: int
+    fresh: bool = False
 
 
 class AnswerJudge(JudgeAtWork):
@@ -138,7 +153,7 @@ class AnswerJudge(JudgeAtWork):
         await all_done(f"verdicts of judge {self.config.name}", [partial(one, *each) for each in wanted])
 
     async def _verdict(self, role: Role, item: JudgedItem, repeat: int) -> AnswerVerdict:
-        call_scope.set(CallScope("judge", item.item_id))
+        call_scope.set(CallScope("judge", item.item_id, self.fresh))
         key = f"{self.backbone}:{item.item_id}:{repeat}" + (f":{item.item}" if item.item else "")
         reply = await self.bind(item.conversation_id).ask(role, values_of(self.config, item), key=key)
         if reply.value is None:

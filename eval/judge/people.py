@@ -8,13 +8,14 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from eval.judge.expense import confirm, of_items
 from eval.judge.judging import AnswerJudge, JudgedItem
-from eval.judge.work import JudgePlan, judge_backbone
+from eval.judge.work import JudgePlan, judge_backbone, take
 from eval.metrics.locomo import CATEGORY_5
 from eval.scoring.verdicts.agreement import cohen_kappa, majority
 from eval.scoring.verdicts.figures import BY_PEOPLE, ON_PURPOSE, JudgeFigures, settings_that_change_verdicts
@@ -99,14 +100,12 @@ def measure_on(plan: JudgePlan, sets: Mapping[str, Sequence[KnownAnswer]]) -> li
 
 
 async def _measure(plan: JudgePlan, sets: Mapping[str, Sequence[KnownAnswer]], log_dir: Path) -> list[JudgeFigures]:
-    found = []
-    async with judge_backbone(plan, None, log_dir) as backbone:
+    verdicts: dict[str, list[AnswerVerdict]] = {name: [] for name in sets}
+    async with judge_backbone(plan, log_dir) as backbone:
         judge = AnswerJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
-        for name, answers in sets.items():
-            verdicts: list[AnswerVerdict] = []
-            await judge.grade([answer.item for answer in answers], [], verdicts.append)
-            found.append(figures_of(plan, name, answers, verdicts))
-    return found
+        items = {name: [answer.item for answer in answers] for name, answers in sets.items()}
+        await take(plan, [partial(judge.grade, items[name], [], verdicts[name].append) for name in sets])
+    return [figures_of(plan, name, answers, verdicts[name]) for name, answers in sets.items()]
 
 
 def figures_of(

@@ -1,21 +1,24 @@
 """Judging runs from start to summary: resumable, with the calls in each run's ledger as phase ``judge``."""
 
+import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from eval.commands.terminal import announced
 from eval.config.prices import load_prices
 from eval.judge.aligner import OrderJudge
 from eval.judge.config import JudgeConfig
-from eval.judge.judging import AnswerJudge, JudgedItem, items_of
+from eval.judge.judging import AnswerJudge, JudgedItem, items_of, together
 from eval.judge.probe import CONVERSATION, judge_accuracy, load_probe, probe_sha256
 from eval.running.backbones import Opening, engines_for, open_backbone
-from eval.running.budgets import BudgetLimits
 from eval.running.unanswered import UnansweredLimits, UnansweredWatch
 from eval.runs.files import JsonLines, write_json, write_rows
 from eval.runs.folders import find_run_folders
@@ -49,12 +52,15 @@ from memsys.llm.backbone import Backbone
 from memsys.llm.budget import Budget, SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import BackboneConfig
+from memsys.llm.engines.contract import SendsBatches
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
 #: Settings of a judge that cannot change a verdict: more repeats add to those there are, and so do orders, which
 #: have an identity of their own.
 _NOT_IDENTITY = ("repeats", "order", "order_role")
+#: Adds a call to the ledger of the run that is judged; no ledger has those of the probe set.
+_LEDGER: ContextVar[Callable[[CallRecord], None] | None] = ContextVar("_LEDGER", default=None)
 #: Key of the progress of orders, next to their identity.
 _NOT_ORDER_IDENTITY = ("status", "repeats")
 
@@ -63,8 +69,7 @@ _NOT_ORDER_IDENTITY = ("status", "repeats")
 class JudgePlan:
     """Parts of a judging, in plain Python.
 
-    ``settings`` is the whole composed configuration; ``agreed``: pay a hosted model without a question; ``spent`` gets
-    the budget of each time that the model is opened.
+    ``settings`` is the whole composed configuration; ``agreed``: pay a hosted model without a question.
     """
 
     settings: Mapping[str, Any]
@@ -74,9 +79,8 @@ class JudgePlan:
     cache_dir: Path
     use_cache: bool
     in_flight: int
-    limits: BudgetLimits
+    budget: Budget
     agreed: bool = False
-    spent: list[Budget] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -195,77 +199,113 @@ def unreadable(plan: JudgePlan, run_dir: Path) -> int:
     return sum(verdict.verdict is None for verdict in read_verdicts(verdict_paths(run_dir, plan.name)[0]))
 
 
-def judge_run(plan: JudgePlan, run_dir: Path, probe: Mapping[str, Json], *, again: bool = False) -> None:
-    """Judge a run's answers, or the rest of them.
+def judge_runs(
+    plan: JudgePlan, runs: Sequence[Path], on_probe: Callable[[Mapping[str, Json]], None], *, again: bool = False
+) -> None:
+    """Judge the probe set, then runs' answers or the rest of them; all at once where verdicts come in batches.
 
     Args:
         plan: what judges.
-        run_dir: a complete run.
-        probe: how the judge did on the probe set; kept next to the verdicts.
+        runs: complete runs; with none the probe set alone is judged.
+        on_probe: is called with what the judge did on the probe set, which is also kept next to the verdicts.
         again: ask also for verdicts whose replies could not be read, and for fresh replies.
 
     Raises:
         BackboneError: the backbone failed; verdicts until then are kept and the same command goes on.
-        RunDirectoryError: another process has the run open, or another judge of this name judged it.
+        RunDirectoryError: another process has a run open, or another judge of this name judged it.
     """
-    stored_meta(plan, run_dir)
+    for run in runs:
+        stored_meta(plan, run)
+    event_loop.run(_judge_runs(plan, runs, on_probe, again=again))
+
+
+async def _judge_runs(
+    plan: JudgePlan, runs: Sequence[Path], on_probe: Callable[[Mapping[str, Json]], None], *, again: bool
+) -> None:
+    probed: asyncio.Future[Mapping[str, Json]] = asyncio.get_running_loop().create_future()
+
+    async def probe() -> None:
+        probed.set_result(await _probe(plan, backbone))
+        on_probe(probed.result())
+
+    with TemporaryDirectory() as folder:
+        async with judge_backbone(plan, runs[0] / "logs" if runs else Path(folder)) as backbone:
+            await take(plan, [probe, *(partial(_judge_run, plan, backbone, run, probed, again=again) for run in runs)])
+
+
+async def take(plan: JudgePlan, steps: Iterable[Callable[[], Awaitable[None]]]) -> None:
+    """Take steps in turn, or at once where verdicts come in batches, of which each can take a day.
+
+    Raises:
+        MemsysError: one of them failed.
+    """
+    if isinstance(plan.backbone.engine, SendsBatches):
+        await together(steps)
+        return
+    for step in steps:
+        await step()
+
+
+async def _judge_run(
+    plan: JudgePlan, backbone: Backbone, run_dir: Path, probed: asyncio.Future[Mapping[str, Json]], *, again: bool
+) -> None:
     directory = RunDirectory(run_dir)
+    token = _LEDGER.set(directory.add_call)
     try:
-        references, answers = load_references(run_dir).values(), load_answers(run_dir).values()
-        orders = ordered_answers(references, answers) if plan.judge.order == "model" else []
-        asked = replace(plan, use_cache=False) if again else plan
-        items = items_of(plan.judge, references, answers)
-        event_loop.run(_judge(asked, directory, items, orders, probe, again=again))
+        await _judge(plan, backbone, directory, probed, again=again)
     finally:
+        _LEDGER.reset(token)
         directory.close()
 
 
 async def _judge(
     plan: JudgePlan,
+    backbone: Backbone,
     directory: RunDirectory,
-    items: Sequence[JudgedItem],
-    orders: Sequence[OrderedAnswer],
-    probe: Mapping[str, Json],
+    probed: asyncio.Future[Mapping[str, Json]],
     *,
     again: bool,
 ) -> None:
+    references, answers = load_references(directory.path).values(), load_answers(directory.path).values()
+    items = items_of(plan.judge, references, answers)
     rows, meta_path = verdict_paths(directory.path, plan.name)
     written = [path.relative_to(directory.path).as_posix() for path in (rows, meta_path, order_path(rows))]
     open_files(directory.path, added_to=(CALLS, REPEATED_CALLS), replaced=written)
-    async with judge_backbone(plan, directory.add_call, directory.path / "logs") as backbone:
-        meta = _meta(plan, directory.path, backbone, probe)
-        stored = read_meta(meta_path) if meta_path.is_file() else {}
-        meta |= _order_meta(plan, stored, meta["inputs"])
-        if stored:
-            _check_same(stored, meta, meta_path)
-        else:  # nobody knows which judge gave them
-            rows.unlink(missing_ok=True)
-        if not stored.get(ORDER):
-            order_path(rows).unlink(missing_ok=True)
-        write_json(meta_path, {**meta, "status": "running"})
-        with _appending(rows) as keep:
-            judge = AnswerJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
-            done = [one for one in read_verdicts(rows) if one.verdict is not None or not again]
-            await judge.grade(items, done, keep)
-        if plan.judge.order == "model":
-            repeats = max(plan.judge.repeats, meta[ORDER]["repeats"])
-            await _align(plan, backbone, order_path(rows), orders, repeats)
-            meta[ORDER] |= {"repeats": repeats, "status": "complete"}
+    meta = _meta(plan, directory.path, backbone) | {"probe": dict(probed.result()) if probed.done() else {}}
+    stored = read_meta(meta_path) if meta_path.is_file() else {}
+    meta |= _order_meta(plan, stored, meta["inputs"])
+    if stored:
+        _check_same(stored, meta, meta_path)
+    else:  # nobody knows which judge gave them
+        rows.unlink(missing_ok=True)
+    if not stored.get(ORDER):
+        order_path(rows).unlink(missing_ok=True)
+    write_json(meta_path, {**meta, "status": "running"})
+    with _appending(rows) as keep:
+        judge = AnswerJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight, fresh=again)
+        done = [one for one in read_verdicts(rows) if one.verdict is not None or not again]
+        await judge.grade(items, done, keep)
+    if plan.judge.order == "model":
+        orders = ordered_answers(references, answers)
+        repeats = max(plan.judge.repeats, meta[ORDER]["repeats"])
+        await _align(plan, backbone, order_path(rows), orders, repeats, fresh=again)
+        meta[ORDER] |= {"repeats": repeats, "status": "complete"}
     kept = _in_order(items, read_verdicts(rows))
     # Answers that changed have fewer repeats than the others, whose further ones the reply cache has.
     repeats = min(Counter((verdict.question_id, verdict.item) for verdict in kept).values(), default=1)
     kept = [one for one in kept if one.repeat < repeats]
     _write_rows(rows, kept)
-    write_json(meta_path, {**meta, "status": "complete", "repeats": repeats, "verdicts": len(kept)})
+    meta |= {"probe": dict(await probed), "status": "complete", "repeats": repeats, "verdicts": len(kept)}
+    write_json(meta_path, meta)
     sign_files(directory.path, (CALLS, REPEATED_CALLS, *written))
 
 
 async def _align(
-    plan: JudgePlan, backbone: Backbone, path: Path, orders: Sequence[OrderedAnswer], repeats: int
+    plan: JudgePlan, backbone: Backbone, path: Path, orders: Sequence[OrderedAnswer], repeats: int, *, fresh: bool
 ) -> None:
     """Align what is not aligned yet, and keep the verdicts that the alignments of so many repeats rest on."""
     with _appending(path) as keep:
-        judge = OrderJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight)
+        judge = OrderJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight, fresh=fresh)
         await judge.align(orders, read_pairs(path), keep)
     _write_rows(path, judged_orders(orders, repeats, read_pairs(path)).verdicts)
 
@@ -303,7 +343,7 @@ def _in_order(items: Sequence[JudgedItem], verdicts: Sequence[AnswerVerdict]) ->
     return [known[key] for key in sorted(known)]
 
 
-def _meta(plan: JudgePlan, run_dir: Path, backbone: Backbone, probe: Mapping[str, Json]) -> dict[str, Any]:
+def _meta(plan: JudgePlan, run_dir: Path, backbone: Backbone) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "column": plan.column,
@@ -312,56 +352,35 @@ def _meta(plan: JudgePlan, run_dir: Path, backbone: Backbone, probe: Mapping[str
         "identity": {**plan.identity(), "model": backbone.fingerprint()},
         "inputs": input_checksums(run_dir),
         "repeats": plan.judge.repeats,
-        "probe": dict(probe),
         "probe_sha256": probe_sha256(),
         **commit(),
     }
 
 
-def probe_judge(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
-    """Let the judge grade the probe set; see :func:`eval.judge.probe.judge_accuracy`.
-
-    Raises:
-        BackboneError: the backbone failed.
-    """
-    return event_loop.run(_probe(plan, log_dir))
-
-
-async def _probe(plan: JudgePlan, log_dir: Path) -> dict[str, Json]:
+async def _probe(plan: JudgePlan, backbone: Backbone) -> dict[str, Json]:
     probes, verdicts = load_probe(), list[AnswerVerdict]()
-    async with judge_backbone(plan, None, log_dir) as backbone:
-        judge = AnswerJudge(plan.judge, lambda _: backbone.bind(CONVERSATION), plan.backbone.name, plan.in_flight)
-        await judge.grade([probe.item for probe in probes], [], verdicts.append)
+    judge = AnswerJudge(plan.judge, lambda _: backbone.bind(CONVERSATION), plan.backbone.name, plan.in_flight)
+    await judge.grade([probe.item for probe in probes], [], verdicts.append)
     return judge_accuracy(probes, verdicts)
 
 
-def spent_before(plan: JudgePlan) -> tuple[int, float]:
-    """Return the tokens and dollars that the command has spent."""
-    return (plan.spent[-1].spent_tokens, plan.spent[-1].spent_dollars) if plan.spent else (0, 0.0)
-
-
 @asynccontextmanager
-async def judge_backbone(
-    plan: JudgePlan, on_call: Callable[[CallRecord], None] | None, log_dir: Path
-) -> AsyncIterator[Backbone]:
+async def judge_backbone(plan: JudgePlan, log_dir: Path) -> AsyncIterator[Backbone]:
     """Give the judge's model as its calls use it, while the block runs; warn where its replies answer nothing."""
     watch = UnansweredWatch(UnansweredLimits(stop_share=None))
 
     def seen(call: CallRecord) -> None:
-        if on_call is not None:
-            on_call(call)
+        if (add := _LEDGER.get()) is not None:
+            add(call)
         watch.see(call)
 
-    budget = Budget(plan.limits.tokens, plan.limits.dollars)
-    budget.spent_tokens, budget.spent_dollars = spent_before(plan)
-    plan.spent.append(budget)
     opening = Opening(
         seed=plan.seed,
         log_dir=log_dir,
         on_call=seen,
         make_cache=lambda: ReplyCache(plan.cache_dir, shared=True) if plan.use_cache else None,
         known_servers=plan.cache_dir,
-        meter=SpendingMeter(budget, load_prices().get(plan.backbone.name)),
+        meter=SpendingMeter(plan.budget, load_prices().get(plan.backbone.name)),
     )
     async with AsyncExitStack() as stack:
         with announced(f"loading backbone {plan.backbone.name}"):

@@ -6,9 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,37 +23,17 @@ from memsys.llm.ledger import CallRecord
 from memsys.llm.outcomes import reason_of
 from memsys.vocabulary import Json
 from tests.support.backbones import backbone_config, enter, role
+from tests.support.batch_process import BatchProcess, batch_process
 from tests.support.stub_process import ROOT
 
 
-@dataclass(frozen=True)
-class Server:
-    """The stand-in and its folder."""
-
-    url: str
-    state: Path
-
-    def lines(self, name: str) -> list[Any]:
-        path = self.state / name
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-
-    def finish(self) -> None:
-        (self.state / "open").touch()
-
-
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    state = tmp_path / "state"
-    state.mkdir()
-    command = [sys.executable, "-m", "tests.support.batch_server", "--state", str(state)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    yield Server(process.stdout.readline().strip(), state)
-    process.kill()
-    process.communicate()
+def server(tmp_path: Path) -> Iterator[BatchProcess]:
+    with batch_process(tmp_path / "state") as running:
+        yield running
 
 
-def opened(server: Server, folder: Path, rows: list[CallRecord] | None = None) -> Backbone:
+def opened(server: BatchProcess, folder: Path, rows: list[CallRecord] | None = None) -> Backbone:
     engine = OpenAIBatchEngineConfig(
         base_urls=[server.url], model="m", api_key_env=None, quiet_s=0.1, poll_s=0.05
     ).build()
@@ -70,7 +49,7 @@ async def ask(backbone: Backbone, count: int, first: int = 0) -> list[Reply]:
     return await asyncio.gather(*(model.ask(role(), {"text": f"turn {n}"}, key=str(n)) for n in numbers))
 
 
-def test_answers_are_one_batch_and_a_memorys_own_calls_go_at_once(server: Server, tmp_path: Path) -> None:
+def test_answers_are_one_batch_and_a_memorys_own_calls_go_at_once(server: BatchProcess, tmp_path: Path) -> None:
     rows: list[CallRecord] = []
 
     async def go() -> list[Reply]:
@@ -90,7 +69,7 @@ def test_answers_are_one_batch_and_a_memorys_own_calls_go_at_once(server: Server
     assert {row.request_hash for row in rows[3:]} == set(server.lines("created")[0]["keys"])
 
 
-def test_a_batch_costs_its_share(server: Server, tmp_path: Path) -> None:
+def test_a_batch_costs_its_share(server: BatchProcess, tmp_path: Path) -> None:
     class Price:
         def of(self, prompt: float, completion: float, cached: float = 0, *, batch: bool = False) -> float:
             return (prompt + completion) * (0.5 if batch else 1.0)
@@ -112,10 +91,11 @@ ASKS = """
 import asyncio, sys
 from pathlib import Path
 from tests.support.backbones import enter
-from tests.unit.memsys.llm.test_batches import Server, ask, opened
+from tests.support.batch_process import BatchProcess
+from tests.unit.memsys.llm.test_batches import ask, opened
 
 async def go():
-    async with opened(Server(sys.argv[1], Path(sys.argv[2])), Path(sys.argv[3])) as backbone:
+    async with opened(BatchProcess(sys.argv[1], Path(sys.argv[2])), Path(sys.argv[3])) as backbone:
         enter("answer")
         await ask(backbone, 5)
 
@@ -124,7 +104,9 @@ asyncio.run(go())
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_who_is_killed_while_waiting_waits_for_the_same_batch(server: Server, tmp_path: Path, known: bool) -> None:
+def test_who_is_killed_while_waiting_waits_for_the_same_batch(
+    server: BatchProcess, tmp_path: Path, known: bool
+) -> None:
     command = [sys.executable, "-c", ASKS, server.url, str(server.state), str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT) as process:
         deadline = time.monotonic() + 60
@@ -146,7 +128,7 @@ def test_who_is_killed_while_waiting_waits_for_the_same_batch(server: Server, tm
     assert [len(batch["keys"]) for batch in server.lines("created")] == [5, 2]  # two more questions
 
 
-def test_a_batch_that_was_never_created_is_sent_again(server: Server, tmp_path: Path) -> None:
+def test_a_batch_that_was_never_created_is_sent_again(server: BatchProcess, tmp_path: Path) -> None:
     folder = tmp_path / "cache" / "batches"
     folder.mkdir(parents=True)
 
@@ -173,7 +155,7 @@ def test_a_batch_that_was_never_created_is_sent_again(server: Server, tmp_path: 
     ],
 )
 def test_what_a_batch_leaves_out_is_asked_in_another_one_where_that_may_help(
-    server: Server, tmp_path: Path, code: str, batches: int, outcome: str, reason: str
+    server: BatchProcess, tmp_path: Path, code: str, batches: int, outcome: str, reason: str
 ) -> None:
     async def go() -> list[Reply]:
         async with opened(server, tmp_path) as backbone:
@@ -192,7 +174,7 @@ def test_what_a_batch_leaves_out_is_asked_in_another_one_where_that_may_help(
     assert len(created) == batches and created[1:] == [[created[0][1]]][: batches - 1]
 
 
-def test_a_server_without_batches_is_named_with_the_engine_to_choose(server: Server, tmp_path: Path) -> None:
+def test_a_server_without_batches_is_named_with_the_engine_to_choose(server: BatchProcess, tmp_path: Path) -> None:
     elsewhere = replace(server, url=server.url.replace("/v1", "/none/v1"))
 
     async def go() -> None:
@@ -220,7 +202,7 @@ def test_pages_of_another_kind_are_an_error_and_no_wait_without_end(tmp_path: Pa
         asyncio.run(go())
 
 
-def test_a_request_that_no_batch_answers_is_an_error_in_the_servers_words(server: Server, tmp_path: Path) -> None:
+def test_a_request_that_no_batch_answers_is_an_error_in_the_servers_words(server: BatchProcess, tmp_path: Path) -> None:
     """It said that the batch was completed without this reply."""
 
     async def go() -> None:
