@@ -156,6 +156,9 @@ class Retrieval:
     ``rankings`` are further lists of the hits, as indices into :attr:`hits`, best first; see :data:`RankingName`. A
     system that gives one gives it for every question, also where it is empty.
 
+    ``also_shown`` are memories that the context shows besides the hits, such as notes that hits link to. Figures of
+    what was found leave them out; those of what is in the context count them.
+
     Raises:
         ValueError: ``shown`` or a ranking names a hit that is not there, or ``shown`` is not ascending; a ranking has
             an unknown name, or names a hit twice.
@@ -169,6 +172,7 @@ class Retrieval:
     answer: str | None = None
     shown: tuple[int, ...] | None = None
     rankings: Mapping[RankingName, tuple[int, ...]] = field(default_factory=dict)
+    also_shown: tuple[Hit, ...] = ()
 
     def __post_init__(self) -> None:
         check_shown(self.shown, len(self.hits))

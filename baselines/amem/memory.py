@@ -105,7 +105,8 @@ class AmemMemory(BaseMemory):
             "spans": spans,
         }
         hits = tuple(self._store[note_id].hit(score) for note_id, score in found)
-        return Retrieval(hits, context.text, trace, shown=context.shown)
+        linked = tuple(note.hit(0.0) for note in context.linked)
+        return Retrieval(hits, context.text, trace, shown=context.shown, also_shown=linked)
 
     async def _analysed(self, unit: Unit) -> Analysed:
         llm, turn_format = self._parts.llm, self._parts.turn_format

@@ -205,21 +205,20 @@ class MemoryOSMemory(BaseMemory):
                 user=self._user,
                 agent=self._agent,
             )
-            text, left_out, pages = await write_memories(
-                self._parts.llm, self._config.context_rules, self._config.texts, memories
-            )
+            written = await write_memories(self._parts.llm, self._config.context_rules, self._config.texts, memories)
         trace = {
             "stored": len(self._pages),
             "facts": [fact.fact_id for fact in (*user, *agent)],
-            "left_out": left_out,
+            "left_out": written.left_out,
             "keywords": keywords,
             "fallbacks": fallbacks,
             "spans": spans,
         }
         # A copy takes a place among the pages found and is shown; as a hit the page counts once.
         hits = tuple(self._pages[name].hit(score) for name, score in dict(found).items())
-        shown = {name for name, _ in found[:pages]}
-        return Retrieval(hits, text, trace, shown=tuple(n for n, name in enumerate(dict(found)) if name in shown))
+        in_text = {name for name, _ in found[: written.pages]}
+        shown = tuple(place for place, name in enumerate(dict(found)) if name in in_text)
+        return Retrieval(hits, written.text, trace, shown=shown, also_shown=written.others)
 
     async def _keywords(self, query: str) -> tuple[list[str], list[str]]:
         """Name keywords of a question; where the reply names none, its first words are taken."""

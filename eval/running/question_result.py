@@ -22,7 +22,10 @@ class QuestionResult:
 
 def retrieval_record(question: Question, retrieval: Retrieval, tokens: int | None) -> RetrievalRecord:
     """Make the stored form of a retrieval; ``tokens`` are those of its context, ``None`` where they are not counted."""
-    hits = [HitRecord(hit.memory_id, hit.text, float(hit.score), list(hit.turn_ids)) for hit in retrieval.hits]
+    hits, also_shown = (
+        [HitRecord(hit.memory_id, hit.text, float(hit.score), list(hit.turn_ids)) for hit in memories]
+        for memories in (retrieval.hits, retrieval.also_shown)
+    )
     return RetrievalRecord(
         question_id=question.question_id,
         conversation_id=question.conversation_id,
@@ -36,6 +39,7 @@ def retrieval_record(question: Question, retrieval: Retrieval, tokens: int | Non
         traced=retrieval.traced,
         shown=None if retrieval.shown is None else list(retrieval.shown),
         rankings={name: list(places) for name, places in retrieval.rankings.items()},
+        also_shown=also_shown,
     )
 
 

@@ -124,9 +124,8 @@ def _refused_in(name: str) -> Iterator[None]:
 class RetrievalRecord:
     """Retrieval of one question. ``context_tokens`` counts with the backbone's tokenizer, ``None`` where unknown.
 
-    ``ranked``, ``traced``, ``shown`` and ``rankings``: see :class:`memsys.vocabulary.Retrieval`. In rows of versions
-    without ``shown`` it is ``None`` whatever the context left out; :func:`eval.scoring.shown.shown_hits` tells them
-    apart.
+    ``ranked`` to ``also_shown``: see :class:`memsys.vocabulary.Retrieval`. In rows of versions without ``shown`` or
+    ``also_shown`` they are ``None``, whatever the context left out or shows besides; :mod:`eval.scoring.shown` tells.
     """
 
     question_id: str
@@ -141,6 +140,7 @@ class RetrievalRecord:
     traced: bool = True
     shown: Sequence[int] | None = None
     rankings: Mapping[RankingName, Sequence[int]] = field(default_factory=dict)
+    also_shown: Sequence[HitRecord] | None = None
 
     def __post_init__(self) -> None:
         with _refused_in("shown"):

@@ -23,7 +23,7 @@ from eval.metrics.updates import Update, update_scores
 from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring.answers import gold_answers
 from eval.scoring.config import Scores, ScoringConfig
-from eval.scoring.shown import SHOWN_CHARS, shown_hits, texts_of
+from eval.scoring.shown import SHOWN_CHARS, shown_hits, shown_memories, texts_of
 from eval.scoring.stored_turns import StoredTurns, stored_share
 from memsys.scripts import estimated_tokens
 from memsys.vocabulary import OVERRULED
@@ -53,8 +53,7 @@ def retrieval_scores(
     }
     if not whole and not ranked:
         return size
-    in_context = shown_hits(retrieval)
-    shown, shown_text = in_context if traced else None, texts_of(retrieval, in_context)
+    shown, shown_text = shown_memories(retrieval) if traced else None, texts_of(retrieval, shown_hits(retrieval))
     by_session = (
         session_scores(origins, gold, reference.extra[EVIDENCE_SESSIONS], ranked=ranked)
         if EVIDENCE_SESSIONS in reference.extra and traced
@@ -179,7 +178,7 @@ def attack_metrics(
     if attack is None:
         return {}
     entries = stored.entries(reference.conversation_id)
-    shown = shown_hits(retrieval)
+    shown = shown_memories(retrieval)
     traced = retrieval.traced or not attack.turns
     return attack_scores(
         attack,
@@ -204,7 +203,7 @@ def _update_scores(
     overruled = reference.extra.get(OVERRULED)
     if not retrieval.traced or not overruled:
         return {}
-    in_context = shown_hits(retrieval)
+    in_context = shown_memories(retrieval)
     update = Update(
         newest=frozenset(reference.evidence),
         overruled=frozenset(overruled),

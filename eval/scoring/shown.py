@@ -1,4 +1,4 @@
-"""Retrieved memories that are in the question's context."""
+"""Memories that are in the question's context."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -8,6 +8,8 @@ from eval.runs.records import HitRecord, RetrievalRecord
 #: Numbers of a trace that count what a limit kept out of the context. A system that counts more than its hits there
 #: (linked notes, a portrait) does so under the same name.
 LEFT_OUT = ("dropped", "dropped_lines", "left_out", "pages_cut")
+#: Entries of a trace that name memories shown besides the hits, in rows that do not hold those.
+_BESIDES = ("facts", "linked_ids")
 #: Size of the memories in a context, in characters, next to ``hit_chars``, that of all that was retrieved.
 SHOWN_CHARS = "shown_chars"
 
@@ -25,8 +27,26 @@ def shown_hits(retrieval: RetrievalRecord) -> Sequence[HitRecord] | None:
         return None
     places = range(len(retrieval.hits)) if retrieval.shown is None else retrieval.shown
     named, context = [retrieval.hits[place] for place in places], _one_spaced(retrieval.context)
-    found = [hit for hit in named if all(_one_spaced(line) in context for line in hit.text.splitlines())]
+    found = [hit for hit in named if _is_in(hit, context)]
     return None if named and not found and context else found
+
+
+def shown_memories(retrieval: RetrievalRecord) -> Sequence[HitRecord] | None:
+    """Return all memories in a context: the hits of :func:`shown_hits`, then what is shown besides them.
+
+    Returns:
+        ``None`` where that is not known: see :func:`shown_hits`; or the row is of a version that did not store what is
+        shown besides the hits, and its trace says that something was.
+    """
+    hits = shown_hits(retrieval)
+    if hits is None or (retrieval.also_shown is None and any(map(retrieval.trace.get, _BESIDES))):
+        return None
+    context = _one_spaced(retrieval.context)
+    return [*hits, *(memory for memory in retrieval.also_shown or () if _is_in(memory, context))]
+
+
+def _is_in(memory: HitRecord, context: str) -> bool:
+    return all(_one_spaced(line) in context for line in memory.text.splitlines())
 
 
 @lru_cache(maxsize=1 << 13)  # each retrieval is looked at for several measures, each memory is found by many questions

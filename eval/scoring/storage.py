@@ -15,7 +15,7 @@ from eval.runs.records import ConversationRecord, RetrievalRecord
 from eval.runs.snapshot import load_texts
 from eval.runs.snapshots import snapshot_name
 from eval.scoring.entry_places import EntryPlace, entry_places, reach
-from eval.scoring.shown import shown_hits
+from eval.scoring.shown import shown_memories
 from memsys.vocabulary import Json
 
 
@@ -201,7 +201,7 @@ def _counts(
 
 def _hits(retrievals: Collection[RetrievalRecord]) -> dict[str, Json]:
     hits = [hit for retrieval in retrievals for hit in retrieval.hits]
-    shown = [shown_hits(retrieval) for retrieval in retrievals]
+    shown = [shown_memories(retrieval) for retrieval in retrievals]
     named = [len({turn for hit in found for turn in hit.turn_ids}) for found in shown if found is not None]
     return {
         "hits": len(hits),

@@ -61,7 +61,8 @@ class TwoStageRetrieval:
             context = await format_context(self.llm, self.config.context_rules, notes, self.store)
         trace = {**self._trace(keywords, selection, found), **context.trace, "spans": spans}
         hits = tuple(self.store[note_id].hit(score) for note_id, score in found.hits)
-        return Retrieval(hits, context.text, trace, shown=context.shown)
+        linked = tuple(note.hit(0.0) for note in context.linked)
+        return Retrieval(hits, context.text, trace, shown=context.shown, also_shown=linked)
 
     async def _embed(self, question: str, keywords: Keywords) -> tuple[Vectors, Vectors]:
         """Embed the query of Stage 2 and, where there is a Stage 1, its query with the tags, in one call."""

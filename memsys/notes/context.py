@@ -110,12 +110,13 @@ class NoteContext:
     """The context and what went into it.
 
     The trace names the linked notes (``linked_ids``) and counts lines that the token limit cut (``dropped_lines``);
-    ``shown`` are the places of the hits that have a line.
+    ``shown`` are the places of the hits that have a line, ``linked`` the notes that have one besides them, each once.
     """
 
     text: str
     trace: Mapping[str, Json] = field(default_factory=dict)
     shown: tuple[int, ...] = ()
+    linked: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,9 @@ async def format_context(
     trace: dict[str, Json] = {"linked_ids": linked, "dropped_lines": len(lines) - len(kept)}
     # The limit keeps hits in their order, before any link: those that are shown are the first ones.
     shown = tuple(range(sum(lines[row].is_hit for row in kept)))
-    return NoteContext("".join(texts[row] for row in kept), trace, shown)
+    found = {hits[place].note_id for place in shown}
+    besides = tuple(store[name] for name in dict.fromkeys(linked) if name not in found)
+    return NoteContext("".join(texts[row] for row in kept), trace, shown, besides)
 
 
 def note_line(note: Note, rules: NoteContextRules) -> str:

@@ -6,6 +6,7 @@ Packages, which run in environments of their own, have ``test_package_workers.py
 import asyncio
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,9 @@ GATES = ("gated+amem", "gated+clag", "gated+sage")
 
 #: Presets that return no hit; those of MemoryOS ask for a likeness that the stand-in's hashed texts do not reach.
 FIND_NOTHING = frozenset({"no_memory", "memoryos_code", "memoryos_budget"})
+
+#: MemFly's notes quote what contradicts them, word for word where nothing is denoised; that note keeps its turns.
+QUOTE_OTHERS = frozenset({"memfly_no_denoise"})
 
 pytestmark = pytest.mark.parametrize("preset", [*IN_PROCESS, *GATES])
 
@@ -173,6 +177,16 @@ def test_every_hit_names_turns_of_the_conversation(preset: str) -> None:
         assert len(json.loads(json.dumps(retrieval.trace, allow_nan=False))) == len(retrieval.trace)
         check_shown_hits(preset, retrieval)
     json.dumps(memory.statistics(), allow_nan=False)
+
+
+def test_a_turn_whose_words_are_in_the_context_is_named_by_what_is_shown(preset: str) -> None:
+    said = {turn.turn_id: f"{turn.speaker}: {turn.text}" for turn in talk().turns}
+    for retrieval in answers(ingested(preset)):
+        places = range(len(retrieval.hits)) if retrieval.shown is None else retrieval.shown
+        shown = [*(retrieval.hits[place] for place in places), *retrieval.also_shown]
+        named = {turn for memory in shown for turn in memory.turn_ids}
+        there = {turn for turn, text in said.items() if re.search(rf"{text}\b", retrieval.context)}
+        assert there <= named or not retrieval.traced or preset in QUOTE_OTHERS, sorted(there - named)
 
 
 def test_retrieval_changes_nothing(preset: str) -> None:

@@ -22,7 +22,7 @@ from eval.runs.load import (
     read_record,
 )
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, RetrievalRecord, SettledRecord
-from eval.scoring.shown import shown_hits
+from eval.scoring.shown import shown_hits, shown_memories
 from memsys.errors import RunDirectoryError
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
@@ -87,18 +87,20 @@ def packed_answer(row: AnswerRecord, *, texts: bool) -> AnswerRecord:
 def packed_retrieval(row: RetrievalRecord, *, texts: bool) -> RetrievalRecord:
     """Return a retrieval as a pack holds it: turn ids, scores and sizes; texts of memories where they may be passed on.
 
-    Which memories the context holds is decided here, where the texts are: :func:`eval.scoring.shown.shown_hits` gives
-    the same of the packed row.
+    Which memories the context holds is decided here, where the texts are: :mod:`eval.scoring.shown` gives the same of
+    the packed row.
     """
-    shown = shown_hits(row)
+    shown, every = shown_hits(row), shown_memories(row)
+    besides = None if every is None else every[len(shown or ()) :]
     kept = set(map(id, shown or ()))
     places = None if shown is None else [place for place, hit in enumerate(row.hits) if id(hit) in kept]
     return replace(
         row,
         hits=[_hit(hit, place, texts=texts) for place, hit in enumerate(row.hits)],
         context=row.context if texts else "",
-        trace={"left_out": 1} if shown is None else {},
+        trace=({"left_out": 1} if shown is None else {}) | ({"linked_ids": [""]} if every is None else {}),
         shown=places,
+        also_shown=None if besides is None else [_hit(hit, place, texts=texts) for place, hit in enumerate(besides)],
     )
 
 

@@ -32,10 +32,10 @@ DEFINITIONS = (
     "its text still holds what the turn said is not checked, so entries of many turns count for much. Turns per "
     "entry, and distinct turns that the memories in one context came from, say how coarse it is",
     "stored: share of the gold turns that some entry came from; R@5, R@10: that one of the first 5 or 10 retrieved "
-    "memories came from; in context: that one of the retrieved memories whose text is in the answer prompt came from. "
-    "What was retrieved and had no room there does not count, nor what is shown without having been retrieved: notes "
-    "by a link (A-Mem, CLAG), pages of a queue (MemoryOS); of a text that was written from the memories (GAM) the "
-    "share is not known",
+    "memories came from; in context: that a memory whose text is in the answer prompt came from. What was retrieved "
+    "and had no room there does not count; what is shown without having been retrieved does (notes by a link of A-Mem "
+    "and CLAG, recent pages and facts of MemoryOS), but not in runs of versions up to 0.3.0, which did not store it; "
+    "of a text that was written from the memories (GAM) the share is not known",
     "F1: token F1 of the run's protocol, percent, plain mean over the questions; behind it F1 of the questions of "
     "which all gold turns are stored, are in the first 5 or 10 retrieved memories, or are in the context, with the "
     "number of such questions in brackets (a question counts at every stage that it reached), then of those that have "

@@ -11,7 +11,7 @@ from eval.results.stored_run import StoredRun
 from eval.results.stress.tables import StressedSystem
 from eval.runs.records import ReferenceRecord, RetrievalRecord
 from eval.scoring.run_files import RunFiles
-from eval.scoring.shown import shown_hits
+from eval.scoring.shown import shown_memories
 
 #: Systems and entries of a system that are shown, and characters of a text.
 _SYSTEMS, _ENTRIES, _CHARACTERS = 3, 3, 300
@@ -46,7 +46,7 @@ class _Way:
         if retrieval is None or not retrieval.traced:
             return f"found: {DASH}"
         places = [place for place, hit in enumerate(retrieval.hits, start=1) if self.attack.turns & set(hit.turn_ids)]
-        shown = shown_hits(retrieval)
+        shown = shown_memories(retrieval)
         in_context = shown is not None and any(self.attack.turns & set(hit.turn_ids) for hit in shown)
         context = DASH if shown is None else "in the context" if in_context else "not in the context"
         first = [place for place in places if place <= DEPTH]

@@ -489,6 +489,16 @@ def test_pages_that_had_no_room_are_not_shown(copies: bool) -> None:
     check_shown(asked(ingested(replying(topics=two), context={"max_tokens": room}, **changes)))
 
 
+def test_recent_pages_and_facts_that_are_shown_name_their_turns() -> None:
+    rules: dict[str, Any] = {"heat": {"tau": 0.5}, "retrieve": {"fact_cos": -1.0}}
+    found = asked(ingested(**rules))
+    others = [(memory.text, memory.turn_ids) for memory in found.also_shown]
+    assert others[0] == ("Ann: r\nBen: s", ("D5:0", "D5:1"))
+    assert ("Ann sails", ("D1:0", "D1:1")) in others and ("Ben bake", ("D1:0", "D1:1")) in others
+    assert all(text in found.context for text, _ in others)
+    assert len(asked(ingested(context={"max_tokens": 10}, **rules)).also_shown) == 1
+
+
 def test_keywords_of_a_question_are_its_words_where_none_is_named() -> None:
     found = asked(ingested(replying(keywords=" , ")), "What about the boat race in Spain and France")
     assert found.trace["keywords"] == ["boat", "race", "spain"]

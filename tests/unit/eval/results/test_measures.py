@@ -2,10 +2,12 @@
 
 import csv
 import io
+from dataclasses import replace
 from math import inf
 
 import pytest
 
+from eval.audit.packs.making import packed_retrieval
 from eval.metrics.budgets import budget_scores, lift_scores, token_precision, tokens_until
 from eval.metrics.kept import date_parts, kept_scores
 from eval.results.own.equal import equal_groups, equal_page
@@ -15,6 +17,7 @@ from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord, Score
 from eval.scoring.combination import combination, slices_of
 from eval.scoring.config import ScoringConfig
 from eval.scoring.retrievals import retrieval_scores
+from eval.scoring.shown import shown_memories
 
 
 def test_tokens_until_a_gold_turn_by_hand() -> None:
@@ -100,6 +103,23 @@ def test_a_memory_takes_its_share_of_the_context() -> None:
     assert rewritten["recall_tokens_area"] is rewritten["token_precision"] is None
     nothing = retrieval_scores(retrieval("", ()), reference(), ScoringConfig(), 50)
     assert nothing["recall_tokens@2048"] == nothing["token_precision"] == 0.0
+
+
+def test_a_memory_that_is_shown_beside_the_hits_is_in_the_context_and_was_not_found() -> None:
+    """Three memories of 40 characters in 240 characters, 60 tokens: 20 for each; the gold turn has 10."""
+    linked = HitRecord("m2", "u" * 40, 0.0, ["b"])
+    found = retrieval(f"{'w' * 40}\n{'v' * 40}\n{'u' * 40}".ljust(240))
+    gold = reference(evidence=["b"], evidence_texts=["u" * 40])
+    scores = retrieval_scores(replace(found, also_shown=[linked]), gold, ScoringConfig(), 50)
+    assert (scores["shown_recall"], scores["recall@10"], scores["recall_tokens@2048"]) == (1.0, 0.0, 0.0)
+    assert scores["token_precision"] == pytest.approx(10 / 60)
+    absent = replace(found, also_shown=[replace(linked, text="t" * 40)])
+    assert retrieval_scores(absent, gold, ScoringConfig(), 50)["shown_recall"] == 0.0
+    older = replace(found, trace={"linked_ids": ["b"]})  # of a version that did not store what else is shown
+    assert retrieval_scores(older, gold, ScoringConfig(), 50)["shown_recall"] is None
+    packed = packed_retrieval(replace(found, also_shown=[linked]), texts=False)
+    assert [memory.turn_ids for memory in shown_memories(packed) or ()] == [["x"], ["a"], ["b"]]
+    assert shown_memories(packed_retrieval(older, texts=False)) is None
 
 
 def test_what_must_be_combined() -> None:

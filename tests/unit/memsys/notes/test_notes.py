@@ -222,7 +222,7 @@ def test_repeats_are_dropped_where_asked() -> None:
     store = make_store(old, second, first)
     model = FakeModel(lambda *_: {})
     context = asyncio.run(format_context(model, context_rules("per_hit", drop_repeats=True), [first, second], store))
-    assert context.trace["linked_ids"] == ["old"]
+    assert context.trace["linked_ids"] == ["old"] and [note.note_id for note in context.linked] == ["old"]
     assert context.text.count("text b\t") == 1
 
 
