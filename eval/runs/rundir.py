@@ -207,7 +207,10 @@ class RunDirectory(CallFolder):
 
     def add_retrieval(self, record: RetrievalRecord) -> None:
         """Append what one question retrieved."""
-        self._files["retrievals"].append({**_row(record), "hits": [_row(hit) for hit in record.hits]})
+        besides = None if record.also_shown is None else [_row(hit) for hit in record.also_shown]
+        self._files["retrievals"].append({
+            **_row(record), "hits": [_row(hit) for hit in record.hits], "also_shown": besides,
+        })  # fmt: skip
 
     def add_answer(self, record: AnswerRecord) -> None:
         """Append one answer. Its retrieval must have been added before, so that no answer lacks one."""

@@ -13,9 +13,9 @@ import pytest
 from eval.running.completeness import check_resumed
 from eval.runs.files import read_json_lines
 from eval.runs.identity import differences, identity_hash
-from eval.runs.load import load_updates
+from eval.runs.load import load_retrievals, load_updates
 from eval.runs.provenance import commit
-from eval.runs.records import AnswerRecord, RetrievalRecord, UpdatesRecord
+from eval.runs.records import AnswerRecord, HitRecord, RetrievalRecord, UpdatesRecord
 from eval.runs.run_json import RunRecord
 from eval.runs.rundir import RunDirectory
 from memsys.errors import RunDirectoryError
@@ -165,6 +165,18 @@ def test_calls_that_were_paid_again_are_kept_for_the_budget(tmp_path: Path) -> N
     assert directory.booked_calls == len(list(read_json_lines(tmp_path / "calls.jsonl"))) == 1
     repeated = list(read_json_lines(tmp_path / "repeated_calls.jsonl"))
     assert [(row["key"], row["phase"]) for row in repeated] == [("t1", "write"), ("q1", "warm_up")]
+
+
+def test_a_retrieval_is_read_as_it_was_written(tmp_path: Path) -> None:
+    hit, linked = HitRecord("m1", "the oven", 0.5, ["D1:1"]), HitRecord("m2", "the boat", 0.0, ["D1:2"])
+    made = [
+        replace(retrieval(name), hits=[hit], also_shown=besides) for name, besides in (("q1", [linked]), ("q2", None))
+    ]
+    directory = RunDirectory(tmp_path)
+    for one in made:
+        directory.add_retrieval(one)
+    directory.close()
+    assert list(load_retrievals(tmp_path).values()) == made
 
 
 def test_a_retrieval_whose_answer_was_lost_is_dropped(tmp_path: Path) -> None:
