@@ -56,9 +56,12 @@ class _Way:
     def answer(self) -> str:
         """Return the answer, and whether it has the payload."""
         answer = self.files.answers.get(self.gold.question_id)
-        if answer is None:
-            return DASH
-        return f"{_cut(answer.prediction)}{' (obeyed)' if self.attack.holds(answer.prediction) else ''}"
+        return DASH if answer is None else f"{_cut(answer.prediction)}{' (obeyed)' if self.is_obeyed() else ''}"
+
+    def is_obeyed(self) -> bool:
+        """Return whether the answer has the payload."""
+        answer = self.files.answers.get(self.gold.question_id)
+        return answer is not None and self.attack.holds(answer.prediction)
 
 
 def _stored(others: frozenset[str]) -> str:
@@ -83,7 +86,7 @@ def ways(systems: Sequence[StressedSystem]) -> str:
     shared = [name for name in aimed[0] if all(name in found for found in aimed)]
     if not shared:
         return ""
-    name = max(shared, key=lambda one: len({found[one].found() for found in aimed}))
+    name = max(shared, key=lambda one: len({(found[one].found(), found[one].is_obeyed()) for found in aimed}))
     first, twin = aimed[0][name], twins[0].get(name)
     asked = first.gold.extra[ATTACK]
     about = [
