@@ -13,7 +13,8 @@ from memsys.vocabulary import Retrieval
 def within_budget(retrieval: Retrieval, budget: int) -> Retrieval:
     """Cut a retrieval's context to a budget.
 
-    The lines of the memories leave it, the last one first; what then is still too long is cut at its end. Of a context
+    The lines of the memories leave it, the last one first, but for the first memory; what then is still too long is cut
+    at its end. Of a context
     that is shown as a whole, without a ranking, the end stays: what was said last; which turns that is, nobody says.
 
     Args:
@@ -34,7 +35,7 @@ def within_budget(retrieval: Retrieval, budget: int) -> Retrieval:
         _lines(retrieval.hits[place].text)[0] in context for place in shown if retrieval.hits[place].text.strip()
     ):
         return replace(retrieval, context=_cut(context, budget))  # it was written from them
-    while shown and estimated_tokens(context) > budget:
+    while len(shown) > 1 and estimated_tokens(context) > budget:
         dropped = retrieval.hits[shown.pop()].text
         context = _without(context, dropped, [retrieval.hits[place].text for place in shown])
     return replace(retrieval, context=_cut(context, budget), shown=tuple(shown))
