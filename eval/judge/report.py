@@ -99,13 +99,11 @@ def _verdicts(judges: Mapping[str, Json]) -> Table:
         *("judge", "right", "95 %", "corrected", "kappa", "n (null)", "repeats", "probe", "always one"),
         "wrong accepted",
     )
-    return Table(
-        "right: answers called right, percent; corrected: without the wrong ones that the judge accepts, by its "
-        "figures on answers labelled by people; kappa: with people; probe: how often it is right on answers of "
-        "known grade",
-        columns(headings),
-        [_verdict_cells(entry) for entry in judges.values()],
+    note = (
+        "right: answers called right; corrected: without the wrong ones that the judge accepts, by its figures on "
+        "answers labelled by people; kappa: with people; probe, always one, wrong accepted: on answers of known grade"
     )
+    return Table("Verdicts, percent", columns(headings), [_verdict_cells(entry) for entry in judges.values()], [note])
 
 
 def _verdict_cells(entry: Mapping[str, Json]) -> list[str]:
