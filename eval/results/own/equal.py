@@ -30,7 +30,8 @@ LEGEND = (
     "area below that curve from 0 to 2,048; 95 %: its cluster t interval over conversations. A memory has its share of "
     "the context's tokens, by characters; tokens are estimated by script, the same for every backbone",
     "in context: share of the gold turns that a memory in the context came from; gold tokens: share of the context's "
-    "tokens that gold turns account for",
+    "tokens that gold turns account for; in runs of versions up to 0.3.0 without linked notes (A-Mem, CLAG), recent "
+    "pages and facts (MemoryOS), so that these figures are lower bounds there",
     "kept words, kept dates: of the content words that gold answer and gold turns share, and of the answer's days, "
     "months and years, what the entries made from the gold turns still hold",
     "in as many tokens: a system's context next to the first turns that a search without a model ranks, up to as many "
