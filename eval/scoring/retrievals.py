@@ -23,7 +23,7 @@ from eval.metrics.updates import Update, update_scores
 from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring.answers import gold_answers
 from eval.scoring.config import Scores, ScoringConfig
-from eval.scoring.shown import SHOWN_CHARS, shown_hits, shown_memories, texts_of
+from eval.scoring.shown import SHOWN_CHARS, shown_hits, shown_memories, texts_of, with_others
 from eval.scoring.stored_turns import StoredTurns, stored_share
 from memsys.scripts import estimated_tokens
 from memsys.vocabulary import OVERRULED
@@ -53,7 +53,8 @@ def retrieval_scores(
     }
     if not whole and not ranked:
         return size
-    shown, shown_text = shown_memories(retrieval) if traced else None, texts_of(retrieval, shown_hits(retrieval))
+    found = shown_hits(retrieval)
+    shown, shown_text = with_others(retrieval, found) if traced else None, texts_of(retrieval, found)
     by_session = (
         session_scores(origins, gold, reference.extra[EVIDENCE_SESSIONS], ranked=ranked)
         if EVIDENCE_SESSIONS in reference.extra and traced

@@ -38,7 +38,11 @@ def shown_memories(retrieval: RetrievalRecord) -> Sequence[HitRecord] | None:
         ``None`` where that is not known: see :func:`shown_hits`; or the row is of a version that did not store what is
         shown besides the hits, and its trace says that something was.
     """
-    hits = shown_hits(retrieval)
+    return with_others(retrieval, shown_hits(retrieval))
+
+
+def with_others(retrieval: RetrievalRecord, hits: Sequence[HitRecord] | None) -> Sequence[HitRecord] | None:
+    """Return what :func:`shown_memories` does, where ``hits`` are known to be those of :func:`shown_hits`."""
     if hits is None or (retrieval.also_shown is None and any(map(retrieval.trace.get, _BESIDES))):
         return None
     context = _one_spaced(retrieval.context)

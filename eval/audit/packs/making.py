@@ -22,7 +22,7 @@ from eval.runs.load import (
     read_record,
 )
 from eval.runs.records import AnswerRecord, ConversationRecord, HitRecord, RetrievalRecord, SettledRecord
-from eval.scoring.shown import shown_hits, shown_memories
+from eval.scoring.shown import shown_hits, with_others
 from memsys.errors import RunDirectoryError
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
@@ -90,7 +90,8 @@ def packed_retrieval(row: RetrievalRecord, *, texts: bool) -> RetrievalRecord:
     Which memories the context holds is decided here, where the texts are: :mod:`eval.scoring.shown` gives the same of
     the packed row.
     """
-    shown, every = shown_hits(row), shown_memories(row)
+    shown = shown_hits(row)
+    every = with_others(row, shown)
     besides = None if every is None else every[len(shown or ()) :]
     kept = set(map(id, shown or ()))
     places = None if shown is None else [place for place, hit in enumerate(row.hits) if id(hit) in kept]
