@@ -1,9 +1,10 @@
 """Asking a judge: every answer of a run, or every item of the probe, as often as the judge repeats itself."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from eval.commands.counting import counted
 from eval.judge.config import JudgeConfig
@@ -85,20 +86,16 @@ async def all_done(title: str, steps: Sequence[Callable[[], Awaitable[None]]]) -
         await together([partial(one, step, one_done) for step in steps])
 
 
-async def together(steps: Iterable[Callable[[], Awaitable[None]]]) -> None:
+async def together(steps: Iterable[Callable[[], Coroutine[Any, Any, None]]]) -> None:
     """Take all steps at once; one that fails cancels the others.
 
     Raises:
         MemsysError: one of them failed.
     """
-
-    async def one(step: Callable[[], Awaitable[None]]) -> None:
-        await step()
-
     try:
         async with asyncio.TaskGroup() as group:
             for step in steps:
-                group.create_task(one(step))
+                group.create_task(step())
     except BaseExceptionGroup as group_error:  # not except*: what that raises may come out in a group again
         failed, others = group_error.split(MemsysError)
         if failed is None or others is not None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
@@ -233,7 +233,7 @@ async def _judge_runs(
             await take(plan, [probe, *(partial(_judge_run, plan, backbone, run, probed, again=again) for run in runs)])
 
 
-async def take(plan: JudgePlan, steps: Iterable[Callable[[], Awaitable[None]]]) -> None:
+async def take(plan: JudgePlan, steps: Iterable[Callable[[], Coroutine[Any, Any, None]]]) -> None:
     """Take steps in turn, or at once where verdicts come in batches, of which each can take a day.
 
     Raises:

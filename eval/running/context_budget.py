@@ -13,9 +13,9 @@ from memsys.vocabulary import Retrieval
 def within_budget(retrieval: Retrieval, budget: int) -> Retrieval:
     """Cut a retrieval's context to a budget.
 
-    The lines of the memories leave it, the last one first, but for the first memory; what then is still too long is cut
-    at its end. Of a context
-    that is shown as a whole, without a ranking, the end stays: what was said last; which turns that is, nobody says.
+    The lines of the memories leave it, the last one first, until one memory is left; what then is still too long is cut
+    at its end. Of a context that is shown as a whole, without a ranking, the end stays: what was said last; which turns
+    that is, nobody says.
 
     Args:
         retrieval: of a memory.
