@@ -1,25 +1,35 @@
 """HTTP exchanges of the backbone: one request, one reply whose body is bounded, and failures by what they mean.
 
-aiohttp sends them. httpx scans its pool of connections for each request: with 1,000 in flight, 14 ms of processor time
-a call against 0.2. pyreqwest leaves a request that was cancelled to its server, which goes on with it.
+libcurl makes them, on the sockets that the event loop watches for it: half of aiohttp's processor time a call. httpx
+scans its pool of connections for each request: with 1,000 in flight, 14 ms a call. pyreqwest leaves a request that was
+cancelled to its server, which goes on with it. libcurl itself sends a request again, once, where a kept connection was
+closed before the first byte of the reply.
 """
 
 import asyncio
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import NamedTuple
+import ssl
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple, NoReturn
 
-import aiohttp
+import certifi
+import pycurl
 
 from memsys.errors import MemsysError
-from memsys.http_bodies import ACCEPTED, BoundedBody
+from memsys.http_bodies import ACCEPTED, BodyError, BoundedBody
 from memsys.llm.engines.contract import Answered
 
 #: A machine that is gone does not refuse a connection, it says nothing.
 CONNECT_SECONDS = 30.0
 #: Seconds; below the 5 after which uvicorn and llama.cpp close an idle connection, else a request can meet the close.
-_KEEP_ALIVE = 4.0
-_PIECE = 65536
+_KEEP_ALIVE = 4
+#: Connections that are kept, more than any run has in flight.
+_MOST_KEPT = 100_000
+#: What to do about a server whose certificate nobody known here has signed.
+_AUTHORITY = "SSL_CERT_FILE names the file of the authorities that count"
+#: Failures of a request that is none, or of a reply that is not HTTP; all others are of the connection.
+_NOT_HTTP = frozenset({pycurl.E_URL_MALFORMAT, pycurl.E_UNSUPPORTED_PROTOCOL, pycurl.E_FTP_WEIRD_SERVER_REPLY})
 
 
 class ExchangeError(MemsysError):
@@ -43,7 +53,7 @@ class HttpRequest(NamedTuple):
     """A request.
 
     Attributes:
-        method: of HTTP.
+        method: of HTTP, GET or POST.
         url: that is asked.
         headers: of the request.
         proxy: address of the proxy that leads there; empty for none.
@@ -63,14 +73,17 @@ class HttpClient:
     """Makes exchanges over connections that are kept. Belongs to one event loop."""
 
     def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
+        self._multi: pycurl.AsyncCurlMulti | None = None
+        self._idle: defaultdict[_Options, list[_Transfer]] = defaultdict(list)
+        self._authorities = _authorities()
         self._closed = False
 
     async def close(self) -> None:
         """Close all connections, those that wait for a reply too."""
-        session, self._session, self._closed = self._session, None, True
-        if session is not None:
-            await session.close()
+        multi, self._multi, self._closed = self._multi, None, True
+        self._idle.clear()
+        if multi is not None:
+            await multi.aclose()
 
     async def exchange(self, request: HttpRequest, *, timeout: float, largest: int, setting: str = "") -> Answered:
         """Send a request and read its reply, as far as it is not larger than it may be.
@@ -90,60 +103,128 @@ class HttpClient:
         """
         if self._closed:
             raise asyncio.CancelledError
+        options = _Options(request.method, request.url, tuple(request.headers.items()), request.proxy, timeout)
+        idle = self._idle[options]
+        transfer = idle.pop() if idle and request.upload is None else _Transfer(options, self._authorities)
+        transfer.begin(request, largest, setting)
         try:
-            async with self._opened().request(
-                request.method, request.url, headers=request.headers, data=_content(request), allow_redirects=False,
-                proxy=request.proxy or None, timeout=_timeout(timeout),
-            ) as response:  # fmt: skip
-                headers = _readable(response.headers)
-                body = BoundedBody(headers, largest, setting)
-                if body.has_length:
-                    body.add(await response.read())
-                else:
-                    async for piece in response.content.iter_chunked(_PIECE):
-                        body.add(piece)
-                return Answered(response.status, headers, body.whole())
-        except aiohttp.ConnectionTimeoutError as error:
-            raise ConnectionFailedError(f"no connection within {CONNECT_SECONDS:.0f} s") from error
-        except aiohttp.ClientError as error:
-            if self._closed:
-                raise asyncio.CancelledError from error
-            lost = isinstance(error, aiohttp.ClientConnectionError | aiohttp.ClientPayloadError)
-            raise (ConnectionFailedError if lost else ExchangeError)(f"{type(error).__name__}: {error}") from error
+            await self._opened().perform(transfer.curl)
+        except pycurl.error as error:
+            transfer.explain(*error.args)
+        answered = transfer.answered()
+        if request.upload is None:
+            idle.append(transfer)
+        return answered
 
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE),
-                headers={"User-Agent": "memsys", "Accept-Encoding": ACCEPTED},
-                auto_decompress=False,  # see memsys.http_bodies
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
-        return self._session
+    def _opened(self) -> pycurl.AsyncCurlMulti:
+        if self._multi is None:
+            self._multi = pycurl.AsyncCurlMulti()
+            self._multi.setopt(pycurl.M_MAXCONNECTS, _MOST_KEPT)
+        return self._multi
 
 
-def _content(request: HttpRequest) -> bytes | aiohttp.FormData | None:
-    if request.upload is None:
-        return request.data
-    form, upload = aiohttp.FormData(), request.upload
-    form.add_field("purpose", upload.purpose)
-    form.add_field("file", upload.content, filename=upload.name, content_type=upload.kind)
-    return form
+class _Options(NamedTuple):
+    """Options of a handle, set once for all requests that have them in common."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    proxy: str
+    timeout: float
 
 
-@lru_cache(maxsize=16)
-def _timeout(seconds: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
+class _Transfer:
+    """One handle of libcurl and what it receives; serves one exchange after another.
+
+    Attributes:
+        curl: the handle.
+    """
+
+    def __init__(self, options: _Options, authorities: Iterable[tuple[int, bytes]]) -> None:
+        self._options = options
+        self.curl = curl = pycurl.Curl()
+        headers = [*options.headers, ("Accept-Encoding", ACCEPTED)]
+        lines = [*(f"{name}: {value}".encode() for name, value in headers), b"Expect:"]
+        for option, value in (
+            (pycurl.URL, options.url.encode()),
+            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+            (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1),
+            (pycurl.HTTPHEADER, lines),
+            (pycurl.USERAGENT, b"memsys"),
+            (pycurl.PROXY, options.proxy.encode()),  # empty: none, whatever the environment names
+            (pycurl.NOPROXY, b""),
+            (pycurl.TIMEOUT_MS, max(1, round(1000 * options.timeout))),
+            (pycurl.CONNECTTIMEOUT_MS, round(1000 * CONNECT_SECONDS)),
+            (pycurl.MAXAGE_CONN, _KEEP_ALIVE),
+            (pycurl.NOSIGNAL, 1),
+            (pycurl.HEADERFUNCTION, self._header),
+            (pycurl.WRITEFUNCTION, self._write),
+            *authorities,
+        ):
+            curl.setopt(option, value)
+
+    def begin(self, request: HttpRequest, largest: int, setting: str) -> None:
+        """Take a request, and forget the last reply."""
+        self._largest, self._setting = largest, setting
+        self._headers: dict[str, str] = {}
+        self._body: BoundedBody | None = None
+        self._refused: BodyError | None = None
+        if request.upload is not None:
+            self.curl.setopt(pycurl.HTTPPOST, _form(request.upload))
+        elif request.data is not None:
+            self.curl.setopt(pycurl.POSTFIELDS, request.data)
+
+    def answered(self) -> Answered:
+        """Return the reply, once it is whole."""
+        body = self._body or BoundedBody(self._headers, self._largest, self._setting)
+        return Answered(self.curl.getinfo(pycurl.RESPONSE_CODE), self._headers, body.whole())
+
+    def explain(self, code: int, message: str) -> NoReturn:
+        """Raise what a failure of libcurl means; see :meth:`HttpClient.exchange`."""
+        if self._refused is not None:
+            raise self._refused
+        if code == pycurl.E_OPERATION_TIMEDOUT:
+            if self.curl.getinfo(pycurl.REQUEST_SIZE):
+                raise TimeoutError
+            message = f"no connection within {min(self._options.timeout, CONNECT_SECONDS):.0f} s"
+        if code == pycurl.E_PEER_FAILED_VERIFICATION:
+            message = f"{message}; {_AUTHORITY}"
+        raise (ExchangeError if code in _NOT_HTTP else ConnectionFailedError)(message)
+
+    def _header(self, line: bytes) -> None:
+        """Take a line of the head, without those that are not UTF-8; another head follows one of status 1xx."""
+        name, colon, value = line.partition(b":")
+        if line.startswith(b"HTTP/"):
+            self._headers.clear()
+        elif colon and self._body is None:
+            with suppress(UnicodeDecodeError):
+                self._headers[name.decode().lower()] = value.strip().decode()
+
+    def _write(self, piece: bytes) -> int:
+        """Take a piece of the body; returns -1, which ends the transfer, where it is too large."""
+        try:
+            if self._body is None:
+                self._body = BoundedBody(self._headers, self._largest, self._setting)
+            self._body.add(piece)
+        except BodyError as error:
+            self._refused = error
+            return -1
+        return len(piece)
 
 
-def _readable(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers by their names in lower case, without those that are not UTF-8."""
-    return {name.lower(): value for name, value in headers.items() if value.isascii() or _is_text(value)}
+def _form(upload: Upload) -> list[tuple[str, Any]]:
+    file = (
+        pycurl.FORM_BUFFER, upload.name,
+        pycurl.FORM_BUFFERPTR, upload.content,
+        pycurl.FORM_CONTENTTYPE, upload.kind,
+    )  # fmt: skip
+    return [("purpose", upload.purpose), ("file", file)]
 
 
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # aiohttp keeps the bytes of what is not UTF-8 as surrogates
-        return False
-    return True
+def _authorities() -> tuple[tuple[int, bytes], ...]:
+    """Return the options for certificates: those of OpenSSL here, ``SSL_CERT_FILE`` among them, else certifi's."""
+    known = ssl.get_default_verify_paths()
+    file = known.cafile or ("" if known.capath else certifi.where())
+    options = [(option, file) for option in (pycurl.CAINFO, pycurl.PROXY_CAINFO) if file]
+    options += [(option, known.capath) for option in (pycurl.CAPATH, pycurl.PROXY_CAPATH) if known.capath]
+    return tuple((option, path.encode()) for option, path in options)

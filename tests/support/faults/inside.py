@@ -64,7 +64,7 @@ def preload() -> None:
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if "llamacpp" not in found.name and not found.name.endswith(".guard"):
                 import_module(found.name)
-    for name in ("faiss", "httpx", "aiohttp", "jsonschema", "json_repair", "rich.console", "sklearn.cluster"):
+    for name in ("faiss", "httpx", "pycurl", "jsonschema", "json_repair", "rich.console", "sklearn.cluster"):
         import_module(name)
     provenance.commit()
     known = provenance.packages()

@@ -1,6 +1,9 @@
 """What fails on the way is sent again, what the server refuses is not, and nothing is ever made up."""
 
 import asyncio
+import shutil
+import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +17,7 @@ from memsys.llm.contract import Reply
 from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Answered, Endpoint, OtherServerError
 from memsys.llm.engines.openai import OpenAIEngineConfig
-from memsys.llm.http_client import HttpClient, HttpRequest
+from memsys.llm.http_client import ConnectionFailedError, HttpClient, HttpRequest
 from memsys.llm.ledger import CallRecord
 from memsys.llm.refusals import StatedError, refusal, stated_error
 from memsys.retrying import asked_pause
@@ -69,7 +72,7 @@ def test_what_fails_on_the_way_is_sent_again(server: StubServer, tmp_path: Path,
         ("429", "status 429: stub failure 429; wait until its limit of requests ends, or lower backbone.max_in_flight"),
         ("garbage", "not JSON"),
         ("empty_choices", "not a completion"),
-        ("drop", "ServerDisconnectedError"),
+        ("drop", "Empty reply from server"),
     ],
 )
 def test_a_failure_that_stays_is_an_error_and_no_reply(
@@ -223,7 +226,7 @@ def test_a_server_that_stays_dead_is_an_error_with_both_reasons(server: StubServ
     engine = StubEngine([server.url])
     engine.recover_error = "not ours to restart"
     server.stop_listening()
-    with pytest.raises(BackboneError, match=r"(?s)failed 3 times.*Connect.*not ours to restart"):
+    with pytest.raises(BackboneError, match=r"(?s)failed 3 times.*Failed to connect.*not ours to restart"):
         ask(server, tmp_path, engine=engine)
 
 
@@ -449,6 +452,34 @@ def test_a_header_that_is_no_text_is_left_out(server: StubServer) -> None:
 
     answered = asyncio.run(run())
     assert answered.headers["x-even"] == "1" and "x-odd" not in answered.headers and answered.body == b"{}"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+def test_an_https_server_needs_a_known_authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"]
+    options = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*command, *options], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    async def run() -> Answered:
+        client = HttpClient()
+        async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context) as listening:
+            url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+            try:
+                return await client.exchange(HttpRequest("POST", url, {}, data=b"{}"), timeout=30, largest=9)
+            finally:
+                await client.close()
+
+    with pytest.raises(ConnectionFailedError, match=r"certificate.*SSL_CERT_FILE"):
+        asyncio.run(run())
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    assert asyncio.run(run()) == Answered(200, {"content-length": "2"}, b"{}")
 
 
 def test_the_proxy_of_an_address_is_looked_up_once(
