@@ -99,13 +99,12 @@ def _prepare(added: Sequence[str], plan: "Plan", *, agreed: bool) -> None:
 
     Raises:
         AssetError: the model is not here and was not fetched.
-        KeyboardInterrupt: the answer to the costs is no.
+        ConfigError: the answer to the costs is no.
     """
-    from eval.sweep.expense import agrees
+    from eval.sweep.expense import confirm_run
 
     _fetch_model(added, agreed=agreed)
-    if not agrees(plan, agreed=agreed):
-        raise KeyboardInterrupt
+    confirm_run(plan, agreed=agreed)
 
 
 def _fetch_model(added: Sequence[str], *, agreed: bool) -> None:

@@ -192,9 +192,9 @@ def _run(plan: Plan) -> tuple[Path, bool]:
     committed = None if isinstance(plan.memory, ObjectConfig) else _committed(plan)
     if committed is not None:
         return committed, True
-    from eval.sweep.expense import agrees  # reads prices and data
+    from eval.sweep.expense import confirm_run  # reads prices and data
 
-    agrees(plan, agreed=True)
+    confirm_run(plan, agreed=True)
     result = run_experiment(plan)
     return result.path, result.complete
 

@@ -118,7 +118,7 @@ def _measure(plan: "JudgePlan", people: int | None, known: int | None, runs: Seq
 
 def _judge(plan: "JudgePlan", runs: Sequence[Path], *, again: bool) -> None:
     from eval.commands.terminal import say
-    from eval.judge.expense import confirm, of_probe, of_run
+    from eval.judge.expense import confirm_calls, of_probe, of_run
     from eval.judge.report import show, show_probe
     from eval.judge.work import check_run, is_judged, judge_runs, unreadable
     from eval.scoring.summary import summarise
@@ -128,7 +128,7 @@ def _judge(plan: "JudgePlan", runs: Sequence[Path], *, again: bool) -> None:
         check_run(run)
     left = [run for run in runs if not is_judged(plan, run) or (again and unreadable(plan, run))]
     if left or not runs:
-        confirm(plan, chain(of_probe(plan), *(of_run(plan, run, again=again) for run in left)), fresh=again)
+        confirm_calls(plan, chain(of_probe(plan), *(of_run(plan, run, again=again) for run in left)), fresh=again)
         title = f"judge {plan.judge.name} on {plan.backbone.name}"
         judge_runs(plan, left, partial(show_probe, title), again=again)
         _say_spent(plan)

@@ -13,7 +13,7 @@ from eval.runs.load import load_answers, load_references
 from eval.scoring.verdicts.orders import OrderedAnswer, PairVerdict, order_path, ordered_answers, read_pairs
 from eval.scoring.verdicts.store import ORDER, AnswerVerdict, read_verdicts, verdict_paths
 from eval.sweep.costing import CostTotals, is_hosted
-from eval.sweep.expense import Expense, goes_on
+from eval.sweep.expense import Expense, confirm
 from memsys.llm.contract import Role
 from memsys.llm.engines.contract import SendsBatches
 from memsys.scripts import estimated_tokens
@@ -22,7 +22,7 @@ from memsys.scripts import estimated_tokens
 Asked = tuple[Role, Mapping[str, str]]
 
 
-def confirm(plan: JudgePlan, asked: Iterable[Asked], *, fresh: bool = False) -> None:
+def confirm_calls(plan: JudgePlan, asked: Iterable[Asked], *, fresh: bool = False) -> None:
     """Say what calls will cost at a hosted model, and ask whether to go on where there is a terminal to ask.
 
     Args:
@@ -31,10 +31,10 @@ def confirm(plan: JudgePlan, asked: Iterable[Asked], *, fresh: bool = False) -> 
         fresh: whether replies in the cache do not count; such calls are not sent in batches.
 
     Raises:
-        KeyboardInterrupt: the answer is no.
+        ConfigError: the answer is no.
     """
-    if is_hosted(plan.backbone) and not goes_on(expense(plan, asked, fresh=fresh), agreed=plan.agreed):
-        raise KeyboardInterrupt
+    if is_hosted(plan.backbone):
+        confirm(expense(plan, asked, fresh=fresh), agreed=plan.agreed)
 
 
 def expense(plan: JudgePlan, asked: Iterable[Asked], *, fresh: bool = False) -> Expense:

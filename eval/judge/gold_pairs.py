@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from eval.judge.aligner import OrderJudge
-from eval.judge.expense import confirm, of_orders
+from eval.judge.expense import confirm_calls, of_orders
 from eval.judge.judging import JudgedItem
 from eval.judge.people import SAMPLE_SEED, KnownAnswer, figures_of
 from eval.judge.work import JudgePlan, judge_backbone
@@ -40,14 +40,14 @@ def measure_by_pairs(plan: JudgePlan, size: int) -> list[JudgeFigures]:
         BackboneError: the backbone failed.
         ConfigError: the judge aligns no order.
         DataError: the data set is not there.
-        KeyboardInterrupt: it costs money, and somebody said no.
+        ConfigError: it costs money, and somebody said no.
     """
     from eval.loaders.beam import BeamConfig
 
     if plan.judge.order != "model":
         raise ConfigError(f"judge {plan.judge.name} aligns no order; judge.order=model lets it")
     pairs = pairs_of_events(BeamConfig().load().samples, size)
-    confirm(plan, of_orders(plan.judge, _ordered(pairs)))
+    confirm_calls(plan, of_orders(plan.judge, _ordered(pairs)))
     with TemporaryDirectory() as folder:
         verdicts = asyncio.run(_compare(plan, pairs, Path(folder)))
     found = figures_of(plan, OF_PAIRS, pairs, verdicts)

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from eval.judge.expense import confirm, of_items
+from eval.judge.expense import confirm_calls, of_items
 from eval.judge.judging import AnswerJudge, JudgedItem
 from eval.judge.work import JudgePlan, judge_backbone, take
 from eval.metrics.locomo import CATEGORY_5
@@ -91,10 +91,10 @@ def measure_on(plan: JudgePlan, sets: Mapping[str, Sequence[KnownAnswer]]) -> li
 
     Raises:
         BackboneError: the backbone failed.
-        KeyboardInterrupt: it costs money, and somebody said no.
+        ConfigError: it costs money, and somebody said no.
     """
     items = [[answer.item for answer in answers] for answers in sets.values()]
-    confirm(plan, chain.from_iterable(of_items(plan.judge, own) for own in items))
+    confirm_calls(plan, chain.from_iterable(of_items(plan.judge, own) for own in items))
     with TemporaryDirectory() as folder:
         return asyncio.run(_measure(plan, sets, Path(folder)))
 

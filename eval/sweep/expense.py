@@ -13,6 +13,7 @@ from eval.runs.load import find_record
 from eval.runs.rows import ledger
 from eval.runs.rundir import CALLS
 from eval.sweep.costing import CostTotals, is_hosted, plan_calls, total
+from memsys.errors import ConfigError
 from memsys.llm.engines.contract import SendsBatches
 from memsys.llm.ledger import CallRecord
 
@@ -86,25 +87,23 @@ def _made(folder: Path) -> tuple[int, CostTotals]:
     return len(calls), CostTotals(len(calls), prompts, replies)
 
 
-def agrees(plan: Plan, *, agreed: bool) -> bool:
-    """Say what a run will cost, and ask whether to go on where there is a terminal to ask.
-
-    Args:
-        plan: of the run.
-        agreed: go on without a question.
-    """
+def confirm_run(plan: Plan, *, agreed: bool) -> None:
+    """Say what a run will cost; see :func:`confirm`."""
     found = expense(plan)
-    return found is None or goes_on(found, agreed=agreed)
+    if found is not None:
+        confirm(found, agreed=agreed)
 
 
-def goes_on(found: Expense, *, agreed: bool) -> bool:
+def confirm(found: Expense, *, agreed: bool) -> None:
     """Say costs, and ask whether to go on where there is a terminal to ask.
 
     Args:
         found: the costs.
         agreed: go on without a question.
+
+    Raises:
+        ConfigError: the answer is no.
     """
     say(found.text())
-    if agreed or not found.totals.calls or not can_ask():
-        return True
-    return confirmed("Go on?")
+    if not agreed and found.totals.calls and can_ask() and not confirmed("Go on?"):
+        raise ConfigError("not started; nothing was paid")

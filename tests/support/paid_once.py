@@ -148,7 +148,7 @@ def campaign(folder: Path, calls: int, kills: int, seed: int) -> Paid:
     with stub_server(delay=0.02, extra=("--log", str(log))) as url:
         arguments = command(url, folder)
         for _ in range(kills):
-            if not kill_after(arguments, log, draw.randint(1, max(1, 9 * calls // (5 * kills))), draw.uniform(0, 0.25)):
+            if not kill_after(arguments, log, draw.randint(1, max(1, calls // kills)), draw.uniform(0, 0.1)):
                 break
             watch.after_kill()
         subprocess.run(arguments, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -165,7 +165,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         found = campaign(Path(folder), options.calls, options.kills, options.seed)
     sys.stdout.write(f"{found}\n")
-    return 1 if found.doubled or found.calls != options.calls else 0
+    whole = (found.calls, found.kills) == (options.calls, options.kills)
+    return 0 if whole and not found.doubled else 1
 
 
 if __name__ == "__main__":

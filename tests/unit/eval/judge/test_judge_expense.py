@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.commands.commands import EXIT_DONE, EXIT_INTERRUPTED
+from eval.commands.commands import EXIT_DONE, EXIT_ERROR
 from eval.judge.__main__ import main, make_plan
 from eval.judge.aligner import unaligned
 from eval.judge.expense import expense, of_items, of_orders, of_probe, of_run
@@ -15,6 +15,7 @@ from eval.judge.people import KnownAnswer, measure_on
 from eval.judge.probe import load_probe
 from eval.scoring.verdicts.orders import OrderedAnswer, PairVerdict
 from eval.scoring.verdicts.values import DIFFERENT, SAME
+from memsys.errors import ConfigError
 from tests.support.fake_run import FakeRun, rewrite
 from tests.support.stub_server import prompt_of, stub
 
@@ -80,11 +81,11 @@ def test_a_judge_asks_first_and_a_no_pays_nothing(
     monkeypatch.setattr("eval.judge.work.judge_backbone", lambda *_: pytest.fail("the model was opened"))
     for arguments, calls in (([], PROBES), ([str(path)], PROBES + 8)):
         at_a_terminal(monkeypatch, "\n")
-        assert main([*arguments, *HOSTED]) == EXIT_INTERRUPTED
+        assert main([*arguments, *HOSTED]) == EXIT_ERROR
         assert f"gpt4o_mini: up to {calls} calls with " in capsys.readouterr().out
     at_a_terminal(monkeypatch, "no\n")
     known = [KnownAnswer(JudgedItem("q", "c", "Where?", "Rome", "Oslo"), right=False)]
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(ConfigError, match="not started"):
         measure_on(make_plan(HOSTED), {"some": known, "others": known})
     assert "gpt4o_mini: up to 2 calls with " in capsys.readouterr().out
 

@@ -5,6 +5,7 @@ import io
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from eval.config.prices import Price, load_prices
 from eval.running.composed import compose_plan
 from eval.running.progress import TrafficSince, traffic_note
 from eval.sweep.costing import CostTotals
-from eval.sweep.expense import agrees, expense
+from eval.sweep.expense import confirm_run, expense
 from eval.sweep.hosted_page import PAGE, RUNS, hosted_costs
+from memsys.errors import ConfigError
 from memsys.llm.rate_limits import RateLimits
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
 from tests.support.standin import run_on, settings_of, standin
@@ -41,11 +43,12 @@ def test_a_hosted_run_says_what_it_costs_and_asks(
     for answer, agreed in (("y\n", True), ("\n", False), ("no\n", False)):
         monkeypatch.setattr(sys, "stdin", Terminal(answer))
         monkeypatch.setattr(sys, "stderr", Terminal())
-        assert agrees(hosted(tmp_path), agreed=False) is agreed
+        with nullcontext() if agreed else pytest.raises(ConfigError, match="not started; nothing was paid"):
+            confirm_run(hosted(tmp_path), agreed=False)
         assert "gpt4o_mini: about" in capsys.readouterr().out
-    assert agrees(hosted(tmp_path), agreed=True)
+    confirm_run(hosted(tmp_path), agreed=True)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    assert agrees(hosted(tmp_path), agreed=False)  # nobody to ask
+    confirm_run(hosted(tmp_path), agreed=False)  # nobody to ask
 
 
 def test_answers_in_batches_cost_half(tmp_path: Path) -> None:
