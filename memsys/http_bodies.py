@@ -50,7 +50,7 @@ class BoundedBody:
         length = headers.get("content-length", "")
         self.has_length = length.isascii() and length.isdigit()
         if self.has_length and (len(length) > 15 or int(length) > limit):
-            raise self._too_large()
+            raise too_large(limit, setting)
 
     def add(self, piece: bytes) -> None:
         """Add what has come.
@@ -87,15 +87,17 @@ class BoundedBody:
     def _keep(self, piece: bytes) -> None:
         self._size += len(piece)
         if self._size > self._limit:
-            raise self._too_large()
+            raise too_large(self._limit, self._setting)
         self._pieces.append(piece)
 
-    def _too_large(self) -> BodyTooLargeError:
-        advice = f", or raise {self._setting}" if self._setting else ""
-        return BodyTooLargeError(
-            f"the reply is larger than {self._limit:,} bytes, far above what was asked for; see what answers at this "
-            f"address{advice}"
-        )
+
+def too_large(limit: int, setting: str) -> BodyTooLargeError:
+    """Return the error of a body above its limit of bytes, which a setting moves where there is one."""
+    advice = f", or raise {setting}" if setting else ""
+    return BodyTooLargeError(
+        f"the reply is larger than {limit:,} bytes, far above what was asked for; see what answers at this address"
+        f"{advice}"
+    )
 
 
 def exchange(client: "httpx.Client", method: str, url: str, limit: int, **request: Any) -> "httpx.Response":

@@ -17,7 +17,7 @@ import certifi
 import pycurl
 
 from memsys.errors import MemsysError
-from memsys.http_bodies import ACCEPTED, BodyError, BoundedBody
+from memsys.http_bodies import ACCEPTED, BoundedBody, too_large
 from memsys.llm.engines.contract import Answered
 
 #: A machine that is gone does not refuse a connection, it says nothing.
@@ -142,6 +142,7 @@ class _Transfer:
 
     def __init__(self, options: _Options, authorities: Iterable[tuple[int, bytes]]) -> None:
         self._options = options
+        self._head, self._body = list[bytes](), list[bytes]()
         self.curl = curl = pycurl.Curl()
         headers = [*options.headers, ("Accept-Encoding", ACCEPTED)]
         lines = [*(f"{name}: {value}".encode() for name, value in headers), b"Expect:"]
@@ -157,8 +158,8 @@ class _Transfer:
             (pycurl.CONNECTTIMEOUT_MS, round(1000 * CONNECT_SECONDS)),
             (pycurl.MAXAGE_CONN, _KEEP_ALIVE),
             (pycurl.NOSIGNAL, 1),
-            (pycurl.HEADERFUNCTION, self._header),
-            (pycurl.WRITEFUNCTION, self._write),
+            (pycurl.HEADERFUNCTION, self._head.append),
+            (pycurl.WRITEFUNCTION, self._body.append),
             *authorities,
         ):
             curl.setopt(option, value)
@@ -166,9 +167,9 @@ class _Transfer:
     def begin(self, request: HttpRequest, largest: int, setting: str) -> None:
         """Take a request, and forget the last reply."""
         self._largest, self._setting = largest, setting
-        self._headers: dict[str, str] = {}
-        self._body: BoundedBody | None = None
-        self._refused: BodyError | None = None
+        self._head.clear()
+        self._body.clear()
+        self.curl.setopt(pycurl.MAXFILESIZE, largest)
         if request.upload is not None:
             self.curl.setopt(pycurl.HTTPPOST, _form(request.upload))
         elif request.data is not None:
@@ -176,13 +177,16 @@ class _Transfer:
 
     def answered(self) -> Answered:
         """Return the reply, once it is whole."""
-        body = self._body or BoundedBody(self._headers, self._largest, self._setting)
-        return Answered(self.curl.getinfo(pycurl.RESPONSE_CODE), self._headers, body.whole())
+        headers = _headers(b"".join(self._head))
+        body = BoundedBody(headers, self._largest, self._setting)
+        for piece in self._body:
+            body.add(piece)
+        return Answered(self.curl.getinfo(pycurl.RESPONSE_CODE), headers, body.whole())
 
     def explain(self, code: int, message: str) -> NoReturn:
         """Raise what a failure of libcurl means; see :meth:`HttpClient.exchange`."""
-        if self._refused is not None:
-            raise self._refused
+        if code == pycurl.E_FILESIZE_EXCEEDED:
+            raise too_large(self._largest, self._setting)
         if code == pycurl.E_OPERATION_TIMEDOUT:
             if self.curl.getinfo(pycurl.REQUEST_SIZE):
                 raise TimeoutError
@@ -191,25 +195,16 @@ class _Transfer:
             message = f"{message}; {_AUTHORITY}"
         raise (ExchangeError if code in _NOT_HTTP else ConnectionFailedError)(message)
 
-    def _header(self, line: bytes) -> None:
-        """Take a line of the head, without those that are not UTF-8; another head follows one of status 1xx."""
-        name, colon, value = line.partition(b":")
-        if line.startswith(b"HTTP/"):
-            self._headers.clear()
-        elif colon and self._body is None:
-            with suppress(UnicodeDecodeError):
-                self._headers[name.decode().lower()] = value.strip().decode()
 
-    def _write(self, piece: bytes) -> int:
-        """Take a piece of the body; returns -1, which ends the transfer, where it is too large."""
-        try:
-            if self._body is None:
-                self._body = BoundedBody(self._headers, self._largest, self._setting)
-            self._body.add(piece)
-        except BodyError as error:
-            self._refused = error
-            return -1
-        return len(piece)
+def _headers(head: bytes) -> dict[str, str]:
+    """Return the headers of the last head, after those of status 1xx; without those that are not UTF-8."""
+    lines = head[head.rfind(b"\r\n\r\nHTTP/") + 1 :].lstrip().partition(b"\r\n\r\n")[0].split(b"\r\n")[1:]
+    headers = {}
+    for line in lines:
+        name, _, value = line.partition(b":")
+        with suppress(UnicodeDecodeError):
+            headers[name.decode().lower()] = value.strip().decode()
+    return headers
 
 
 def _form(upload: Upload) -> list[tuple[str, Any]]:

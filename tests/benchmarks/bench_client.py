@@ -71,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--cache", action="store_true")
     arguments = parser.parse_args()
-    with stub_server(delay=DELAY) as url, tempfile.TemporaryDirectory() as folder:
+    with stub_server(delay=DELAY, extra=("--same",)) as url, tempfile.TemporaryDirectory() as folder:
         for in_flight, calls in ((1, 100), (64, 3200), (256, 5120), (1000, 8000)):
             row = event_loop.run(measure(url, Path(folder), in_flight, calls, cached=arguments.cache))
             sys.stdout.write(row + "\n")

@@ -61,6 +61,8 @@ class StubState:
     model: str = "stub"
     context_length: int | None = None
     failures: deque[str] = field(default_factory=deque)
+    same: bool = False  # every request gets the first one's reply, unread: as little work as a server can have
+    same_reply: bytes = b""
     every: str = ""  # the failure of every request without one of its own
     replies: Callable[[Mapping[str, Any]], str | Mapping[str, Any] | None] | None = None  # a text, or a chat message
     bodies: Callable[[Mapping[str, Any]], tuple[Any, ...] | None] | None = None  # status, body, headers; None: as usual
@@ -208,6 +210,9 @@ class _Connection(asyncio.Protocol):
             models = {"object": "list", "data": [{"id": self._state.model, "object": "model"}]}
             self._send(200, models if path.endswith("/models") else {"status": "ok", "version": "stub"})
             return
+        if self._state.same_reply:
+            asyncio.get_running_loop().call_later(self._state.delay, self._send_raw, 200, self._state.same_reply)
+            return
         request = json.loads(body or b"{}")
         if path.endswith("/tokenize"):
             words = str(request.get("prompt", request.get("content", ""))).split()
@@ -286,7 +291,9 @@ class _Connection(asyncio.Protocol):
             text = reply_text(request) if text is None else text
             truncated = failure == "truncate"
             text = text[: max(1, len(text) * 2 // 3)] if truncated else text
-            self._send(200, completion(request, text, state.model, truncated=truncated))
+            whole = completion(request, text, state.model, truncated=truncated)
+            state.same_reply = json.dumps(whole).encode() if state.same else b""
+            self._send(200, whole)
 
     def _answer_badly(self, bad: BadReply, request: Mapping[str, Any]) -> None:
         text = reply_text(request)
@@ -425,9 +432,11 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.05, help="seconds until a request is answered")
     parser.add_argument("--port", type=int, default=0, help="0: any free port")
     parser.add_argument("--fail", default="", choices=("", *FAILURES), help="how every request fails")
+    parser.add_argument("--same", action="store_true", help="answer every request as the first, without reading it")
     parser.add_argument("--log", type=Path, help="file of the requests that came and the replies that were sent")
     arguments = parser.parse_args()
     state = StubState(delay=arguments.delay, every=arguments.fail, keep_requests=False, log=arguments.log)
+    state.same = arguments.same
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(serve(state, arguments.port))
 
