@@ -454,6 +454,30 @@ def test_a_header_that_is_no_text_is_left_out(server: StubServer) -> None:
     assert answered.headers["x-even"] == "1" and "x-odd" not in answered.headers and answered.body == b"{}"
 
 
+def test_a_head_of_status_1xx_comes_before_the_one_that_counts() -> None:
+    hints = b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n"
+    reply = b"HTTP/1.1 200 OK: fine\r\nVia: HTTP/1.1 a\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n"
+    body = b"1\r\n{\r\n1\r\n}\r\n0\r\nT: 1\r\n\r\n"
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        writer.write(hints + reply + body)
+        await reader.read()
+        writer.close()
+
+    async def run() -> Answered:
+        client = HttpClient()
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as listening:
+            url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+            try:
+                return await client.exchange(HttpRequest("POST", url, {}, data=b"{}"), timeout=30, largest=9)
+            finally:
+                await client.close()
+
+    headers = {"via": "HTTP/1.1 a", "transfer-encoding": "chunked", "trailer": "T"}
+    assert asyncio.run(run()) == Answered(200, headers, b"{}")
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
 def test_an_https_server_needs_a_known_authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
@@ -466,6 +490,8 @@ def test_an_https_server_needs_a_known_authority(tmp_path: Path, monkeypatch: py
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"{}")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        await reader.read()
+        writer.close()
 
     async def run() -> Answered:
         client = HttpClient()
