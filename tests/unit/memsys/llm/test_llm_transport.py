@@ -462,7 +462,6 @@ def test_a_head_of_status_1xx_comes_before_the_one_that_counts() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"{}")
         writer.write(hints + reply + body)
-        await reader.read()
         writer.close()
 
     async def run() -> Answered:
@@ -490,7 +489,6 @@ def test_an_https_server_needs_a_known_authority(tmp_path: Path, monkeypatch: py
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"{}")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-        await reader.read()
         writer.close()
 
     async def run() -> Answered:
