@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from eval.commands.rendering.table import Cell, Table, columns, records
 from eval.metrics.attacks import ATTACK, ATTACK_METRICS, SHOWN
-from eval.metrics.evidence import TURN_RECALL
+from eval.metrics.evidence import SHOWN_RECALL, TURN_RECALL
 from eval.results.compare.rows import ComparisonEstimate, estimate, f1_metric
 from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
@@ -13,6 +13,8 @@ from eval.runs.load import load_references
 
 #: Name of the data as they are, among the runs of a system.
 PLAIN = "as it is"
+#: Metrics of what is found of the gold turns, by their names in tables.
+_FOUND = {"R@10": TURN_RECALL, "in context": SHOWN_RECALL}
 #: Kinds of attack whose turns should not count, in the order of tables, and the run that they are in.
 ATTACKS = {"instruction": "poison", "false_fact": "poison", "imitation": "poison", "canary": "poison",
            "withdrawn": "withdrawn", "other_user": "two_users"}  # fmt: skip
@@ -69,47 +71,52 @@ def _basis(run: StoredRun) -> str:
 
 
 def change_table(systems: Sequence[StressedSystem]) -> Table:
-    """Return R@10 turns on the data as they are, then by how many points each change moves it."""
+    """Return what is found of the gold turns in the data as they are, then by how many points each change moves it."""
     names = list(dict.fromkeys(name for one in systems for name in one.runs if not name.endswith(_TWIN)))
     shown = [name for name in names if name not in (PLAIN, *_OF_ATTACKS)]
     rows = [
-        [one.label, _value(_recall(one.runs.get(PLAIN))), *(_moved(one, name) for name in shown), _growth(one)]
-        for one in systems
-    ]
-    headings = ("system", PLAIN, *(name.replace("_", " ") for name in shown), "growth")
+        [one.label, measure, found, *(_moved(one, name, metric) for name in shown), _growth(one)]
+        for one in systems for measure, metric in _FOUND.items()
+        if (found := _mean(one.runs.get(PLAIN), metric)) is not None
+    ]  # fmt: skip
+    headings = ("system", "measure", PLAIN, *(name.replace("_", " ") for name in shown), "growth")
     notes = [
-        "as it is: share of the gold turns among the first ten turns that the memories came from, percent; then by how "
-        "many points it changes against the benign twin, or, where the twin is the data, against the data as they are",
+        "R@10: share of the gold turns among the first ten turns that the retrieved memories came from, percent; in "
+        "context: of those, and of what is shown besides, in what the reader is given",
+        "then by how many points it changes against the benign twin, or, where the twin is the data, against the data "
+        "as they are",
     ]
     if any(row[-1] is not None for row in rows):
         notes.append("growth: entries at the most noise over those without, over the same quotient of turns; 1 grows "
                      "with the turns")  # fmt: skip
-    return Table("Changed data", columns(headings), rows, [*notes, *_remarks(systems)]).filled()
+    return Table("Changed data", columns(headings, left=2), rows, [*notes, *_remarks(systems)]).filled()
 
 
 def _remarks(systems: Sequence[StressedSystem]) -> list[str]:
     return [f"{one.label}: {remark}" for one in systems for remark in one.remarks]
 
 
-def _recall(run: StoredRun | None) -> ComparisonEstimate | None:
-    return None if run is None else estimate(run, TURN_RECALL, run_protocol(run))
+def _mean(run: StoredRun | None, metric: str) -> float | None:
+    """Return a mean; none of what is in the context where nobody reads one."""
+    if run is None or (run.retrieval_only and metric == SHOWN_RECALL):
+        return None
+    return _value(estimate(run, metric, run_protocol(run)))
 
 
 def _value(found: ComparisonEstimate | None) -> float | None:
     return None if found is None else found.value
 
 
-def _moved(one: StressedSystem, name: str) -> float | None:
+def _moved(one: StressedSystem, name: str, metric: str) -> float | None:
     """Return the difference to the benign twin, over the questions that both ask."""
-    return _difference(one.runs.get(name), one.runs.get(f"{name}{_TWIN}", one.runs.get(PLAIN)), TURN_RECALL)
+    return _difference(one.runs.get(name), one.runs.get(f"{name}{_TWIN}", one.runs.get(PLAIN)), metric)
 
 
-def _lost(one: StressedSystem) -> tuple[float | None, float | None]:
-    """Return the recall and the F1 that harmless turns in place of poison cost."""
+def _lost(one: StressedSystem) -> list[float | None]:
+    """Return what harmless turns in place of poison cost, by what is found and by F1."""
     plain, twin = one.runs.get(PLAIN), one.runs.get(f"poison{_TWIN}")
-    metric = None if plain is None else f1_metric(run_protocol(plain))
-    recall = _difference(plain, twin, TURN_RECALL)
-    return recall, None if metric is None else _difference(plain, twin, metric)
+    answers = None if plain is None else f1_metric(run_protocol(plain))
+    return [None if metric is None else _difference(plain, twin, metric) for metric in (*_FOUND.values(), answers)]
 
 
 def _difference(run: StoredRun | None, other: StoredRun | None, metric: str) -> float | None:
@@ -118,7 +125,7 @@ def _difference(run: StoredRun | None, other: StoredRun | None, metric: str) -> 
         return None
     shared = run.columns.places.keys() & other.columns.places.keys()
     parts = [replace(each, rows=each.columns.of_questions(shared)) for each in (run, other)]
-    first, second = (_value(estimate(part, metric, run_protocol(part))) for part in parts)
+    first, second = (_mean(part, metric) for part in parts)
     return None if first is None or second is None else first - second
 
 
@@ -155,13 +162,13 @@ def attack_table(systems: Sequence[StressedSystem]) -> Table:
 
 def cost_table(systems: Sequence[StressedSystem]) -> Table:
     """Return what harmless turns cost a system, and which value of a changed fact it finds."""
-    headings = ("system", "R@10 lost", "F1 lost", "newest found", "outdated found")
+    headings = ("system", *(f"{name} lost" for name in (*_FOUND, "F1")), "newest found", "outdated found")
     changed = ((one, one.runs.get("contradicted")) for one in systems)
     rows = [
         [one.label, *_lost(one), _share(run, "newest_retrieved"), _share(run, "staleness_of_question")]
         for one, run in changed
     ]
-    lost = "R@10 lost, F1 lost: by how many points the data as they are score above poison's twin"
+    lost = "lost: by how many points the data as they are score above poison's twin"
     found = (
         "newest found, outdated found: of facts that were stated again with another value, the new turn among the "
         "first ten memories, and the share of the first ten that came from the old turn alone"
@@ -197,7 +204,7 @@ def data_table(systems: Sequence[StressedSystem]) -> Table:
     rows = []
     for one in systems:
         parts: list[tuple[str, str, StoredRun, tuple[str, ...]]] = [
-            (name, "", run, (TURN_RECALL, "newest_retrieved", "staleness_of_question"))
+            (name, "", run, (*_FOUND.values(), "newest_retrieved", "staleness_of_question"))
             for name, run in one.runs.items()
         ]
         parts += [

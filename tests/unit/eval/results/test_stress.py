@@ -17,6 +17,8 @@ from eval.running.plan import Plan, identity_of
 from eval.stress import main
 from memsys.errors import ConfigError
 from memsys.vocabulary import OVERRULED, Sample, Turn
+from tests.support.stub_process import attached
+from tests.support.stub_server import stub
 
 SAMPLE = LocomoConfig(name="locomo_sample", sample=True)
 PLAIN = SAMPLE.load().samples[0]
@@ -164,7 +166,7 @@ def test_the_command_gives_a_row_a_system(tmp_path: Path, capsys: pytest.Capture
     page = (tmp_path / "stress.md").read_text(encoding="utf-8")
     basis = "bm25_turn: locomo_sample, 34 questions, no model, seed 0; one conversation, so the figures say nothing"
     assert basis in page
-    assert "| system | as it is | noise 1x | noise 5x | noise 20x | poison | growth |" in page
+    assert "| system | measure | as it is | noise 1x | noise 5x | noise 20x | poison | growth |" in page
     assert "| system | attack | n | stored | merged | retrieved | shown | its twin shown |" in page
     assert "| bm25_turn | all poison | 8 | 100.0 | 0.0 | 75.0 | 75.0 | 75.0 |" in page
     assert "| bm25_turn | other user | 1 | 0.0 | 0.0 | 0.0 | 0.0 | 100.0 |" in page
@@ -179,6 +181,16 @@ def test_the_command_gives_a_row_a_system(tmp_path: Path, capsys: pytest.Capture
     assert found["poison", "instruction", "attack_stored"] == "100.0000"
     assert found["two_users", "other_user", "attack_retrieved"] == "0.0000"
     assert "Changed data" in capsys.readouterr().out
+
+
+def test_what_a_reader_is_given_has_a_row_of_its_own(tmp_path: Path) -> None:
+    places = [f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache"]
+    with stub() as server:
+        settings = ["memory=bm25_turn", *attached(server.url), "context.budget=64", *places]
+        assert main([*settings, "--kinds", "missing_dates", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "stress.md").read_text(encoding="utf-8")
+    ranked, given = (line.split(" | ") for line in page.splitlines() if line.startswith("| bm25_turn | "))
+    assert ranked[1:3] == ["R@10", "75.8"] and given[1] == "in context" and float(given[2]) < 75.8
 
 
 def test_the_command_needs_memories(capsys: pytest.CaptureFixture[str]) -> None:
