@@ -1,4 +1,4 @@
-"""Keys of servers: read from the environment for each use, kept nowhere, and taken out of whatever is written.
+"""Keys of servers: read from the environment for each use, written nowhere, and taken out of whatever is written.
 
 Settings that would hold a key are refused (:func:`check_settings` for a whole command line, :func:`check_url`,
 :func:`check_variable`, :func:`check_arguments` for each part): a key belongs into an environment variable.

@@ -79,7 +79,8 @@ def proxy_of(url: str) -> Proxy | None:
 def _checked(address: str, variable: str, host: str) -> str:
     whole = address if "://" in address else f"http://{address}"
     try:
-        usable = urlsplit(whole).scheme in ("http", "https") and urlsplit(whole).hostname
+        parts = urlsplit(whole)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         usable = False
     if not usable:

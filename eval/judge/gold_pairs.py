@@ -38,9 +38,8 @@ def measure_by_pairs(plan: JudgePlan, size: int) -> list[JudgeFigures]:
 
     Raises:
         BackboneError: the backbone failed.
-        ConfigError: the judge aligns no order.
+        ConfigError: the judge aligns no order, or somebody said no to what it costs.
         DataError: the data set is not there.
-        ConfigError: it costs money, and somebody said no.
     """
     from eval.loaders.beam import BeamConfig
 

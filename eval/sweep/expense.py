@@ -106,4 +106,4 @@ def confirm(found: Expense, *, agreed: bool) -> None:
     """
     say(found.text())
     if not agreed and found.totals.calls and can_ask() and not confirmed("Go on?"):
-        raise ConfigError("not started; nothing was paid")
+        raise ConfigError("not started; this command paid nothing")

@@ -2,8 +2,7 @@
 
 libcurl makes them, on the sockets that the event loop watches for it: half of aiohttp's processor time a call. httpx
 scans its pool of connections for each request: with 1,000 in flight, 14 ms a call. pyreqwest leaves a request that was
-cancelled to its server, which goes on with it. libcurl itself sends a request again, once, where a kept connection was
-closed before the first byte of the reply.
+cancelled to its server, which goes on with it.
 """
 
 import asyncio
@@ -26,10 +25,14 @@ CONNECT_SECONDS = 30.0
 _KEEP_ALIVE = 4
 #: Connections that are kept, more than any run has in flight.
 _MOST_KEPT = 100_000
-#: What to do about a server whose certificate nobody known here has signed.
-_AUTHORITY = "SSL_CERT_FILE names the file of the authorities that count"
+#: What to do about a server whose certificate nobody known here has signed, which these words of libcurl say.
+_AUTHORITY, _UNKNOWN_AUTHORITY = "SSL_CERT_FILE names the file of the authorities that count", ("self-signed", "issuer")
+#: Of libcurl's failures (pycurl lacks this name): a head of more than 300 kB.
+_HEAD_TOO_LARGE = 100
 #: Failures of a request that is none, or of a reply that is not HTTP; all others are of the connection.
-_NOT_HTTP = frozenset({pycurl.E_URL_MALFORMAT, pycurl.E_UNSUPPORTED_PROTOCOL, pycurl.E_FTP_WEIRD_SERVER_REPLY})
+_NOT_HTTP = frozenset({
+    pycurl.E_URL_MALFORMAT, pycurl.E_UNSUPPORTED_PROTOCOL, pycurl.E_FTP_WEIRD_SERVER_REPLY, _HEAD_TOO_LARGE,
+})  # fmt: skip
 
 
 class ExchangeError(MemsysError):
@@ -104,16 +107,16 @@ class HttpClient:
         if self._closed:
             raise asyncio.CancelledError
         options = _Options(request.method, request.url, tuple(request.headers.items()), request.proxy, timeout)
-        idle = self._idle[options]
-        transfer = idle.pop() if idle and request.upload is None else _Transfer(options, self._authorities)
+        idle = self._idle.get(options)
+        transfer = idle.pop() if idle and request.data is not None else _Transfer(options, self._authorities)
         transfer.begin(request, largest, setting)
         try:
             await self._opened().perform(transfer.curl)
         except pycurl.error as error:
             transfer.explain(*error.args)
         answered = transfer.answered()
-        if request.upload is None:
-            idle.append(transfer)
+        if request.data is not None:  # what is asked once, as a page or a file, has an address of its own
+            self._idle[options].append(transfer)
         return answered
 
     def _opened(self) -> pycurl.AsyncCurlMulti:
@@ -160,15 +163,14 @@ class _Transfer:
             (pycurl.NOSIGNAL, 1),
             (pycurl.HEADERFUNCTION, self._head.append),
             (pycurl.WRITEFUNCTION, self._body.append),
+            (pycurl.PREREQFUNCTION, self._may_send),
             *authorities,
         ):
             curl.setopt(option, value)
 
     def begin(self, request: HttpRequest, largest: int, setting: str) -> None:
-        """Take a request, and forget the last reply."""
-        self._largest, self._setting = largest, setting
-        self._head.clear()
-        self._body.clear()
+        """Take a request."""
+        self._largest, self._setting, self._sent = largest, setting, False
         self.curl.setopt(pycurl.MAXFILESIZE, largest)
         if request.upload is not None:
             self.curl.setopt(pycurl.HTTPPOST, _form(request.upload))
@@ -176,11 +178,14 @@ class _Transfer:
             self.curl.setopt(pycurl.POSTFIELDS, request.data)
 
     def answered(self) -> Answered:
-        """Return the reply, once it is whole."""
+        """Return the reply, once it is whole, and forget it with its request."""
         headers = _headers(b"".join(self._head))
         body = BoundedBody(headers, self._largest, self._setting)
         for piece in self._body:
             body.add(piece)
+        self._head.clear()
+        self._body.clear()
+        self.curl.setopt(pycurl.POSTFIELDS, b"")
         return Answered(self.curl.getinfo(pycurl.RESPONSE_CODE), headers, body.whole())
 
     def explain(self, code: int, message: str) -> NoReturn:
@@ -191,16 +196,34 @@ class _Transfer:
             if self.curl.getinfo(pycurl.REQUEST_SIZE):
                 raise TimeoutError
             message = f"no connection within {min(self._options.timeout, CONNECT_SECONDS):.0f} s"
-        if code == pycurl.E_PEER_FAILED_VERIFICATION:
+        elif code == pycurl.E_ABORTED_BY_CALLBACK:
+            message = "the server closed the connection before its reply"
+        elif code == pycurl.E_COULDNT_RESOLVE_PROXY:  # libcurl quotes the address, perhaps with a password
+            message = "the address of the proxy does not exist"
+        elif code == _HEAD_TOO_LARGE:
+            message = "the head of the reply is larger than 300 kB"
+        elif any(words in message for words in _UNKNOWN_AUTHORITY):
             message = f"{message}; {_AUTHORITY}"
-        raise (ExchangeError if code in _NOT_HTTP else ConnectionFailedError)(message)
+        refused = self.curl.getinfo(pycurl.HTTP_CONNECTCODE) >= 300
+        kind = ExchangeError if refused or code in _NOT_HTTP else ConnectionFailedError
+        raise kind(message or f"error {code} of libcurl")
+
+    def _may_send(self, *addresses: object) -> int:
+        """Return whether the request may be sent, which is once.
+
+        libcurl would send it again where a kept connection was closed before the first byte of the reply: a server can
+        do the work, and be paid for it, each time.
+        """
+        again, self._sent = self._sent, True
+        return int(pycurl.PREREQFUNC_ABORT if again else pycurl.PREREQFUNC_OK)
 
 
 def _headers(head: bytes) -> dict[str, str]:
     """Return the headers of the last head, after those of status 1xx; without those that are not UTF-8."""
-    lines = head[head.rfind(b"\r\n\r\nHTTP/") + 1 :].lstrip().partition(b"\r\n\r\n")[0].split(b"\r\n")[1:]
+    head = head.replace(b"\r\n", b"\n")
+    last = head[head.rfind(b"\n\nHTTP/") + 1 :].lstrip()
     headers = {}
-    for line in lines:
+    for line in last.partition(b"\n\n")[0].split(b"\n")[1:]:
         name, _, value = line.partition(b":")
         with suppress(UnicodeDecodeError):
             headers[name.decode().lower()] = value.strip().decode()

@@ -266,7 +266,7 @@ class Transport:
         except TimeoutError as error:
             raise TransientServerError(f"no reply within {self._config.timeout_s} s (backbone.timeout_s)") from error
         except ConnectionFailedError as error:
-            raise _ConnectionLostError(f"{error}{through}") from error
+            raise _ConnectionLostError(f"{redacted(str(error))}{through}") from error
         except ExchangeError as error:
             raise TransientServerError(f"{redacted(str(error))}{through}") from error
         except BodyTooLargeError as error:

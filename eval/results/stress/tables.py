@@ -74,11 +74,7 @@ def change_table(systems: Sequence[StressedSystem]) -> Table:
     """Return what is found of the gold turns in the data as they are, then by how many points each change moves it."""
     names = list(dict.fromkeys(name for one in systems for name in one.runs if not name.endswith(_TWIN)))
     shown = [name for name in names if name not in (PLAIN, *_OF_ATTACKS)]
-    rows = [
-        [one.label, measure, found, *(_moved(one, name, metric) for name in shown), _growth(one)]
-        for one in systems for measure, metric in _FOUND.items()
-        if (found := _mean(one.runs.get(PLAIN), metric)) is not None
-    ]  # fmt: skip
+    rows = [row for one in systems for row in _changes(one, shown)]
     headings = ("system", "measure", PLAIN, *(name.replace("_", " ") for name in shown), "growth")
     notes = [
         "R@10: share of the gold turns among the first ten turns that the retrieved memories came from, percent; in "
@@ -92,15 +88,30 @@ def change_table(systems: Sequence[StressedSystem]) -> Table:
     return Table("Changed data", columns(headings, left=2), rows, [*notes, *_remarks(systems)]).filled()
 
 
+def _changes(one: StressedSystem, names: Sequence[str]) -> list[list[Cell]]:
+    """Return a row for each measure of which something is known, the first of them in any case."""
+    plain, growth = one.runs.get(PLAIN), _growth(one)
+    found: list[list[Cell]] = [
+        [one.label, measure, _mean(plain, metric), *(_moved(one, name, metric) for name in names), growth]
+        for measure, metric in _FOUND.items()
+    ]
+    known = [row for row in found if any(cell is not None for cell in row[2:-1])]
+    return known or found[:1]
+
+
 def _remarks(systems: Sequence[StressedSystem]) -> list[str]:
     return [f"{one.label}: {remark}" for one in systems for remark in one.remarks]
 
 
 def _mean(run: StoredRun | None, metric: str) -> float | None:
-    """Return a mean; none of what is in the context where nobody reads one."""
-    if run is None or (run.retrieval_only and metric == SHOWN_RECALL):
+    if run is None or not _is_measured(run, metric):
         return None
     return _value(estimate(run, metric, run_protocol(run)))
+
+
+def _is_measured(run: StoredRun, metric: str) -> bool:
+    """Return whether a metric says something of a run: what is in the context, where a reader is given one."""
+    return metric != SHOWN_RECALL or not run.retrieval_only
 
 
 def _value(found: ComparisonEstimate | None) -> float | None:
@@ -216,7 +227,7 @@ def data_table(systems: Sequence[StressedSystem]) -> Table:
         for data, kind, run, metrics in parts:
             about = {"system": one.label, "data": data, "attack": kind, "run": run.run_id, "n": len(run.rows)}
             for metric in metrics:
-                if (found := _estimate(run, metric)) is not None:
+                if _is_measured(run, metric) and (found := _estimate(run, metric)) is not None:
                     ends = found.shown_interval
                     rows.append({**about, "metric": metric, "value": found.value, "low": ends and ends.low,
                                  "high": ends and ends.high, "interval_by": ends and ends.by})  # fmt: skip

@@ -180,6 +180,7 @@ def test_the_command_gives_a_row_a_system(tmp_path: Path, capsys: pytest.Capture
     found = {(row["data"], row["attack"], row["metric"]): row["value"] for row in rows}
     assert found["poison", "instruction", "attack_stored"] == "100.0000"
     assert found["two_users", "other_user", "attack_retrieved"] == "0.0000"
+    assert ("as it is", "", "recall_turns@10") in found and ("as it is", "", "shown_recall") not in found
     assert "Changed data" in capsys.readouterr().out
 
 

@@ -43,7 +43,7 @@ def test_a_hosted_run_says_what_it_costs_and_asks(
     for answer, agreed in (("y\n", True), ("\n", False), ("no\n", False)):
         monkeypatch.setattr(sys, "stdin", Terminal(answer))
         monkeypatch.setattr(sys, "stderr", Terminal())
-        with nullcontext() if agreed else pytest.raises(ConfigError, match="not started; nothing was paid"):
+        with nullcontext() if agreed else pytest.raises(ConfigError, match="not started; this command paid nothing"):
             confirm_run(hosted(tmp_path), agreed=False)
         assert "gpt4o_mini: about" in capsys.readouterr().out
     confirm_run(hosted(tmp_path), agreed=True)

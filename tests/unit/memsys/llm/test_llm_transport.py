@@ -17,7 +17,7 @@ from memsys.llm.contract import Reply
 from memsys.llm.endpoints import Endpoints
 from memsys.llm.engines.contract import Answered, Endpoint, OtherServerError
 from memsys.llm.engines.openai import OpenAIEngineConfig
-from memsys.llm.http_client import ConnectionFailedError, HttpClient, HttpRequest
+from memsys.llm.http_client import ConnectionFailedError, ExchangeError, HttpClient, HttpRequest
 from memsys.llm.ledger import CallRecord
 from memsys.llm.refusals import StatedError, refusal, stated_error
 from memsys.retrying import asked_pause
@@ -452,6 +452,63 @@ def test_a_header_that_is_no_text_is_left_out(server: StubServer) -> None:
 
     answered = asyncio.run(run())
     assert answered.headers["x-even"] == "1" and "x-odd" not in answered.headers and answered.body == b"{}"
+
+
+def test_a_request_is_sent_once_where_its_kept_connection_closes() -> None:
+    """libcurl would send it again over each of the other kept connections: a server can be paid six times."""
+    came: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for kept in (b'{"n":1}', b'{"n":2}'):
+            came.append((await reader.readuntil(b"}")).partition(b"\r\n\r\n")[2])
+            if came[-1] != kept or kept == b'{"n":2}':
+                break
+            await asyncio.sleep(0.05)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        writer.close()
+
+    async def run() -> None:
+        client = HttpClient()
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as listening:
+            url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+            first, second = (HttpRequest("POST", url, {}, data=data) for data in (b'{"n":1}', b'{"n":2}'))
+            await asyncio.gather(*(client.exchange(first, timeout=30, largest=9) for _ in range(6)))
+            with pytest.raises(ConnectionFailedError, match="closed the connection before its reply"):
+                await client.exchange(second, timeout=30, largest=9)
+            await client.close()
+            await asyncio.sleep(0.05)
+
+    asyncio.run(run())
+    assert came.count(b'{"n":1}') == 6 and came.count(b'{"n":2}') == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        (b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", ExchangeError, "response 407"),
+        (b"", ConnectionFailedError, "aborted"),
+    ],
+)
+def test_a_proxy_that_refuses_is_no_lost_connection(reply: bytes, kind: type[Exception], words: str) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"CONNECT model.example:443 ")
+        writer.write(reply)
+        writer.close()
+
+    async def run() -> None:
+        client = HttpClient()
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as listening:
+            proxy = f"http://bob:hunter2@127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+            request = HttpRequest("POST", "https://model.example", {}, proxy, b"{}")
+            try:
+                await client.exchange(request, timeout=30, largest=9)
+            finally:
+                await client.close()
+                await asyncio.sleep(0.05)
+
+    with pytest.raises(ExchangeError, match=words) as raised:
+        asyncio.run(run())
+    assert raised.type is kind and "hunter2" not in str(raised.value)
 
 
 def test_a_head_of_status_1xx_comes_before_the_one_that_counts() -> None:
