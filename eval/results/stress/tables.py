@@ -76,9 +76,11 @@ def change_table(systems: Sequence[StressedSystem]) -> Table:
     shown = [name for name in names if name not in (PLAIN, *_OF_ATTACKS)]
     rows = [row for one in systems for row in _changes(one, shown)]
     headings = ("system", "measure", PLAIN, *(name.replace("_", " ") for name in shown), "growth")
+    shares = ["R@10: share of the gold turns among the first ten turns that the retrieved memories came from, percent"]
+    if any(row[1] == "in context" for row in rows):
+        shares.append("in context: share that a memory in what the reader is given came from")
     notes = [
-        "R@10: share of the gold turns among the first ten turns that the retrieved memories came from, percent; in "
-        "context: of those, and of what is shown besides, in what the reader is given",
+        "; ".join(shares),
         "then by how many points it changes against the benign twin, or, where the twin is the data, against the data "
         "as they are",
     ]
