@@ -25,8 +25,9 @@ CONNECT_SECONDS = 30.0
 _KEEP_ALIVE = 4
 #: Connections that are kept, more than any run has in flight.
 _MOST_KEPT = 100_000
-#: What to do about a server whose certificate nobody known here has signed, which these words of libcurl say.
-_AUTHORITY, _UNKNOWN_AUTHORITY = "SSL_CERT_FILE names the file of the authorities that count", ("self-signed", "issuer")
+#: What libcurl says of a server whose certificate nobody known here has signed, and what to do then.
+_UNKNOWN_AUTHORITY = ("self-signed", "issuer")
+_AUTHORITY = "SSL_CERT_FILE names the file of the authorities that count"
 #: Of libcurl's failures (pycurl lacks this name): a head of more than 300 kB.
 _HEAD_TOO_LARGE = 100
 #: Failures of a request that is none, or of a reply that is not HTTP; all others are of the connection.
@@ -107,16 +108,15 @@ class HttpClient:
         if self._closed:
             raise asyncio.CancelledError
         options = _Options(request.method, request.url, tuple(request.headers.items()), request.proxy, timeout)
-        idle = self._idle.get(options)
-        transfer = idle.pop() if idle and request.data is not None else _Transfer(options, self._authorities)
+        idle = self._idle[options] if request.data is not None else []  # pages and files have addresses of their own
+        transfer = idle.pop() if idle else _Transfer(options, self._authorities)
         transfer.begin(request, largest, setting)
         try:
             await self._opened().perform(transfer.curl)
         except pycurl.error as error:
             transfer.explain(*error.args)
         answered = transfer.answered()
-        if request.data is not None:  # what is asked once, as a page or a file, has an address of its own
-            self._idle[options].append(transfer)
+        idle.append(transfer)
         return answered
 
     def _opened(self) -> pycurl.AsyncCurlMulti:

@@ -5,7 +5,7 @@ import shutil
 import ssl
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -482,6 +482,31 @@ def test_a_request_is_sent_once_where_its_kept_connection_closes() -> None:
     assert came.count(b'{"n":1}') == 6 and came.count(b'{"n":2}') == 1
 
 
+Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def post(url: str) -> HttpRequest:
+    return HttpRequest("POST", url, {}, data=b"{}")
+
+
+def exchanged(
+    answer: Answering, request: Callable[[str], HttpRequest], context: ssl.SSLContext | None = None
+) -> Answered:
+    """Make one exchange with a server of ours, whose host and port the request is made of."""
+
+    async def run() -> Answered:
+        client = HttpClient()
+        async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context) as listening:
+            host, port = listening.sockets[0].getsockname()
+            try:
+                return await client.exchange(request(f"{host}:{port}"), timeout=30, largest=9)
+            finally:
+                await client.close()
+                await asyncio.sleep(0.05)
+
+    return asyncio.run(run())
+
+
 @pytest.mark.parametrize(
     ("reply", "kind", "words"),
     [
@@ -495,19 +520,11 @@ def test_a_proxy_that_refuses_is_no_lost_connection(reply: bytes, kind: type[Exc
         writer.write(reply)
         writer.close()
 
-    async def run() -> None:
-        client = HttpClient()
-        async with await asyncio.start_server(answer, "127.0.0.1", 0) as listening:
-            proxy = f"http://bob:hunter2@127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-            request = HttpRequest("POST", "https://model.example", {}, proxy, b"{}")
-            try:
-                await client.exchange(request, timeout=30, largest=9)
-            finally:
-                await client.close()
-                await asyncio.sleep(0.05)
+    def through(server: str) -> HttpRequest:
+        return HttpRequest("POST", "https://model.example", {}, f"http://bob:hunter2@{server}", b"{}")
 
     with pytest.raises(ExchangeError, match=words) as raised:
-        asyncio.run(run())
+        exchanged(answer, through)
     assert raised.type is kind and "hunter2" not in str(raised.value)
 
 
@@ -521,17 +538,8 @@ def test_a_head_of_status_1xx_comes_before_the_one_that_counts() -> None:
         writer.write(hints + reply + body)
         writer.close()
 
-    async def run() -> Answered:
-        client = HttpClient()
-        async with await asyncio.start_server(answer, "127.0.0.1", 0) as listening:
-            url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-            try:
-                return await client.exchange(HttpRequest("POST", url, {}, data=b"{}"), timeout=30, largest=9)
-            finally:
-                await client.close()
-
     headers = {"via": "HTTP/1.1 a", "transfer-encoding": "chunked", "trailer": "T"}
-    assert asyncio.run(run()) == Answered(200, headers, b"{}")
+    assert exchanged(answer, lambda server: post(f"http://{server}")) == Answered(200, headers, b"{}")
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
@@ -548,19 +556,13 @@ def test_an_https_server_needs_a_known_authority(tmp_path: Path, monkeypatch: py
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
         writer.close()
 
-    async def run() -> Answered:
-        client = HttpClient()
-        async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context) as listening:
-            url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-            try:
-                return await client.exchange(HttpRequest("POST", url, {}, data=b"{}"), timeout=30, largest=9)
-            finally:
-                await client.close()
+    def ask() -> Answered:
+        return exchanged(answer, lambda server: post(f"https://{server}"), context)
 
     with pytest.raises(ConnectionFailedError, match=r"certificate.*SSL_CERT_FILE"):
-        asyncio.run(run())
+        ask()
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    assert asyncio.run(run()) == Answered(200, {"content-length": "2"}, b"{}")
+    assert ask() == Answered(200, {"content-length": "2"}, b"{}")
 
 
 def test_the_proxy_of_an_address_is_looked_up_once(
