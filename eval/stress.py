@@ -33,7 +33,7 @@ from memsys.errors import ConfigError
 
 OUT = RESULTS / "stress"
 #: Turns of noise for each turn, and the model where a memory needs one and none is named.
-_NOISE, _BACKBONE = (1, 5, 20), "qwen25_coder_05b"
+_NOISY, _BACKBONE = {"noise_1x": 1, "noise_5x": 5, "noise_20x": 20}, "qwen25_coder_05b"
 
 
 @explains_errors
@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "settings", nargs="+", help="memory=NAME[,NAME], and any setting of `memsys run`, such as dataset=locomo"
     )
-    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), metavar="KIND", default=list(KINDS),
-                        help=f"changes (default: all: {', '.join(KINDS)})")  # fmt: skip
+    parser.add_argument("--kinds", nargs="+", choices=[*KINDS, *_NOISY], metavar="KIND", default=list(KINDS),
+                        help=f"changes (default: all: {', '.join(KINDS)}); noise is {', '.join(_NOISY)}")  # fmt: skip
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the tables (default: results/stress)")
     options = parser.parse_args(arguments)
     memories, settings = _memories(options.settings)
@@ -77,9 +77,10 @@ def _changes(kinds: Sequence[str]) -> list[StressSettings]:
     """Return every change of some kinds, with its twin after it."""
     found = []
     for kind in KINDS:
-        if kind in kinds:
-            found += [StressSettings(kind, amount=amount) for amount in (_NOISE if kind == "noise" else (1,))]
-            found += [] if kind in NO_TWIN else [StressSettings(kind, twin=True)]
+        if kind == "noise":
+            found += [StressSettings(kind, amount=amount) for name, amount in _NOISY.items() if {kind, name} & {*kinds}]
+        elif kind in kinds:
+            found += [StressSettings(kind)] + ([] if kind in NO_TWIN else [StressSettings(kind, twin=True)])
     return found
 
 

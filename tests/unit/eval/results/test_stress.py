@@ -194,6 +194,12 @@ def test_what_a_reader_is_given_has_a_row_of_its_own(tmp_path: Path) -> None:
     assert ranked[1:3] == ["R@10", "75.8"] and given[1] == "in context" and float(given[2]) < 75.8
 
 
+def test_one_amount_of_noise_can_be_chosen(tmp_path: Path) -> None:
+    places = [f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache"]
+    assert main(["memory=bm25_turn", *places, "--kinds", "noise_1x", "--out", str(tmp_path)]) == 0
+    assert "| as it is | noise 1x | growth |" in (tmp_path / "stress.md").read_text(encoding="utf-8")
+
+
 def test_the_command_needs_memories(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dataset=locomo_sample"]) == 2 and "name the memories once" in capsys.readouterr().err
     assert main(["memory=rag", "stress.kind=noise"]) == 2 and "--kinds" in capsys.readouterr().err
