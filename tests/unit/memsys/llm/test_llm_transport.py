@@ -542,27 +542,51 @@ def test_a_head_of_status_1xx_comes_before_the_one_that_counts() -> None:
     assert exchanged(answer, lambda server: post(f"http://{server}")) == Answered(200, headers, b"{}")
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
-def test_an_https_server_needs_a_known_authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+def certified(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
+    """Make a certificate of a server, by which it is also its own authority."""
+    if shutil.which("openssl") is None:
+        pytest.skip("makes its certificate with openssl")
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"]
-    options = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    options = ["-addext", f"subjectAltName={name}", "-keyout", str(key), "-out", str(certificate)]
     subprocess.run([*command, *options], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
+    return certificate, context
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"{}")
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-        writer.close()
+
+async def answer_braces(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"{}")
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+    writer.close()
+
+
+def test_an_https_server_needs_a_known_authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate, context = certified(tmp_path, "IP:127.0.0.1")
 
     def ask() -> Answered:
-        return exchanged(answer, lambda server: post(f"https://{server}"), context)
+        return exchanged(answer_braces, lambda server: post(f"https://{server}"), context)
 
     with pytest.raises(ConnectionFailedError, match=r"certificate.*SSL_CERT_FILE"):
         ask()
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     assert ask() == Answered(200, {"content-length": "2"}, b"{}")
+
+
+def test_a_reply_through_a_proxy_has_the_headers_of_its_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate, context = certified(tmp_path, "DNS:model.example")
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 Connection established\r\nVia: a proxy\r\n\r\n")
+        await writer.start_tls(context)
+        await answer_braces(reader, writer)
+
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    answered = exchanged(
+        answer, lambda server: HttpRequest("POST", "https://model.example", {}, f"http://{server}", b"{}")
+    )
+    assert answered == Answered(200, {"content-length": "2"}, b"{}")
 
 
 def test_the_proxy_of_an_address_is_looked_up_once(
