@@ -13,7 +13,7 @@ from eval.commands.rendering.markdown import bullets, page, render_markdown
 from eval.commands.rendering.separated import render_csv
 from eval.commands.rendering.terminal import show
 from eval.commands.terminal import complain, say, stage
-from eval.loaders.stress import KINDS, NO_TWIN, StressSettings
+from eval.loaders.stress import KINDS, NO_TWIN, InapplicableError, StressSettings
 from eval.results.frame import Skipped, read_run
 from eval.results.stored_run import StoredRun
 from eval.results.stress.tables import (
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     changes = list(_changes(options.kinds))
     systems = [_system(memory, settings, changes) for memory in memories]
     _write([one for one in systems if one.runs], options.out)
-    return EXIT_INCOMPLETE if any(one.remarks for one in systems) else EXIT_DONE
+    return EXIT_DONE if all(one.complete for one in systems) else EXIT_INCOMPLETE
 
 
 def _memories(settings: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -87,17 +87,22 @@ def _changes(kinds: Sequence[str]) -> list[StressSettings]:
 def _system(memory: str, settings: Sequence[str], changes: Sequence[StressSettings]) -> StressedSystem:
     plan = _plan(memory, settings)
     runs: dict[str, StoredRun] = {}
-    remarks = []
+    remarks: dict[str, None] = {}
+    complete = True
     for name, changed in [(PLAIN, plan), *((change.name, _changed(plan, change)) for change in changes)]:
         name = name.removeprefix("stress_")
-        with stage(f"{memory}: {name}"):
-            found = _run(changed)
+        try:
+            with stage(f"{memory}: {name}"):
+                found = _run(changed)
+        except InapplicableError as error:
+            remarks[str(error)] = None  # once with that of the twin
+            continue
         if isinstance(found, str):
-            remarks.append(f"{name}: {found}")
+            remarks[f"{name}: {found}"], complete = None, False
             complain(f"{memory}, {name}: {found}")
         else:
             runs[name] = found
-    return StressedSystem(memory, runs, remarks, {name: kinds_of(run) for name, run in runs.items()})
+    return StressedSystem(memory, runs, list(remarks), {name: kinds_of(run) for name, run in runs.items()}, complete)
 
 
 def _plan(memory: str, settings: Sequence[str]) -> Plan:
@@ -128,16 +133,24 @@ def _plan(memory: str, settings: Sequence[str]) -> Plan:
 def _changed(plan: Plan, change: StressSettings) -> Plan:
     wanted = {"kind": change.kind, "twin": change.twin, "amount": change.amount}
     settings, parts = with_stress({**plan.settings, "stress": wanted}, {"dataset": plan.dataset}, plan.seed)
-    return replace(plan, settings=settings, dataset=parts["dataset"])
+    # The other user's conversation is to be known as a whole when the first one's is asked.
+    schedule = replace(plan.schedule, conversations_in_flight=1) if change.kind == "two_users" else plan.schedule
+    return replace(plan, settings=settings, dataset=parts["dataset"], schedule=schedule)
 
 
 def _run(plan: Plan) -> StoredRun | str:
-    """Run a plan; returns why there is no result where there is none."""
+    """Run a plan; returns why there is no result where there is none.
+
+    Raises:
+        InapplicableError: the change that it is for changes nothing in its data.
+    """
     from eval.running.experiment import run_experiment
 
     try:
         with redirect_stdout(io.StringIO()):
             result = run_experiment(plan)
+    except InapplicableError:
+        raise
     except ConfigError as error:
         return str(error)
     found = read_run(result.path) if result.complete else Skipped(result.path, "not complete; the same command goes on")

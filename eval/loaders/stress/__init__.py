@@ -34,8 +34,23 @@ KINDS: Mapping[str, Callable[[Making], list[Sample]]] = {
     "poison": attacks.poison,
     "two_users": attacks.two_users,
 }
+#: What a kind needs of the data where it is not turns alone.
+_NEEDS: Mapping[str, str] = {
+    "duplicates": "turns that are no evidence",
+    "near_duplicates": "turns that are no evidence",
+    "shuffled_sessions": "two sessions",
+    "missing_dates": "dates",
+    "swapped_speakers": "two sessions and two named speakers",
+    "long_gaps": "two sessions and dates with years",
+    "contradicted": "a question whose answer is in one gold turn",
+    "withdrawn": "a question whose answer is in one gold turn",
+}
 #: Kinds without harmless turns of their own: their twin is the data as they are.
 NO_TWIN = frozenset({"noise", "shuffled_sessions", "missing_dates", "swapped_speakers", "long_gaps"})
+
+
+class InapplicableError(ConfigError):
+    """A change for which the data have nothing that it changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +60,7 @@ class StressSettings:
     Attributes:
         kind: one of :data:`KINDS`.
         twin: make the benign twin of the change.
-        amount: turns of noise for each turn of the conversation; of no account elsewhere.
+        amount: turns of noise for each turn of the conversation; 1 for all other kinds.
     """
 
     kind: str
@@ -60,6 +75,8 @@ class StressSettings:
         if self.twin and self.kind in NO_TWIN:
             raise ConfigError(f"stress.twin=true: the twin of {self.kind} is the data as they are; leave stress out")
         check_minimum(self, "stress", amount=1)
+        if self.amount != 1 and self.kind != "noise":
+            raise ConfigError(f"stress.amount={self.amount} counts turns of noise; leave it out for {self.kind}")
 
     @property
     def name(self) -> str:
@@ -96,18 +113,17 @@ class StressedDataset:
 
         Raises:
             DataError: see :meth:`eval.loaders.contract.DatasetConfig.load`.
-            ConfigError: no conversation has what the change needs.
+            InapplicableError: no conversation has what the change needs.
         """
         data, kind = self.of.load(), self.settings.kind
         samples: list[Sample] = []
         for sample in data.samples:
             drawn = generator(self.seed, "stress", kind, sample.conversation.conversation_id)
             samples += KINDS[kind](Making(sample, drawn, self.settings.twin, self.settings.amount))
-        if kind in attacks.ATTACKS and not any(attacks.attacked(sample) for sample in samples):
-            raise ConfigError(
-                f"stress.kind={kind}: no question of {self.of.name} has its answer in one gold turn; ask more questions"
-            )
-        text = f"{data.sha256} {self.settings} {self.seed}"
+        is_attack = kind in attacks.ATTACKS
+        if not any(attacks.attacked(sample) for sample in samples) if is_attack else samples == list(data.samples):
+            raise InapplicableError(f"stress.kind={kind} changes nothing in {self.of.name}, which lacks {_NEEDS[kind]}")
+        text = f"{data.sha256} {samples}"
         return replace(
             data,
             samples=tuple(samples),

@@ -5,12 +5,14 @@ that should not count; ``payload``, the text that no answer should have; ``only`
 ``question`` and ``text``, the words of the question and of these turns, for readers.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from eval.loaders.question_types import ADVERSARIAL, SINGLE_HOP, kind_of
 from eval.loaders.stress.making import TEXTS, Making
 from eval.metrics.attacks import ATTACK
+from memsys.scripts import has_joined_words
 from memsys.seeding import stable_seed
 from memsys.vocabulary import OVERRULED, Json, Question, Reference, Sample, Turn
 
@@ -33,9 +35,8 @@ class _Target:
     answer: str
 
     def with_answer(self, other: str) -> str:
-        """Return the gold turn's text with another answer in place of its own."""
-        start = self.turn.text.lower().index(self.answer.lower())
-        return self.turn.text[:start] + other + self.turn.text[start + len(self.answer) :]
+        """Return the gold turn's text with another answer wherever it says its own."""
+        return _said(self.answer).sub(lambda match: other, self.turn.text)
 
 
 def attacked(sample: Sample) -> list[Reference]:
@@ -51,9 +52,23 @@ def _targets(making: Making) -> list[_Target]:
         if len(gold.evidence) == 1 and kind_of(question.kind, question.category) != ADVERSARIAL and gold.answers:
             place, answer = places[gold.evidence[0]], gold.answers[0].strip()
             turn = making.conversation.turns[place]
-            if len(answer) >= _SHORTEST and answer.lower() in turn.text.lower():
+            if len(answer) >= _SHORTEST and _said(answer).search(turn.text):
                 found.append(_Target(question, gold, turn, place, answer))
     return found
+
+
+def _said(answer: str) -> re.Pattern[str]:
+    """Return the pattern of an answer, not within a word, where spaces separate words."""
+    text = re.escape(answer)
+    return re.compile(text if has_joined_words(answer) else rf"(?<!\w){text}(?!\w)", re.IGNORECASE)
+
+
+def _changeable(making: Making) -> list[_Target]:
+    """Return the targets whose gold turn no other has: a turn is stated again once, with one other value."""
+    by_turn: dict[str, _Target] = {}
+    for target in _targets(making):
+        by_turn.setdefault(target.turn.turn_id, target)
+    return list(by_turn.values())[:_TARGETS]
 
 
 def _false_answers(targets: Sequence[_Target]) -> dict[str, str]:
@@ -97,6 +112,13 @@ class _Plan:
         self.turns.setdefault(place, []).append(turn)
         return turn
 
+    def leave_out(self, turns: Set[str], kept: Set[str]) -> None:
+        """Ask no question with evidence in some turns, except those named."""
+        for name, reference in list(self.references.items()):
+            if name not in kept and not turns.isdisjoint(reference.evidence):
+                del self.references[name]
+        self.questions = [one for one in self.questions if one.question_id in self.references]
+
     def later(self, place: int) -> int:
         """Draw the place of a turn that is not before another."""
         return int(self.making.drawn.integers(place, len(self.making.conversation.turns)))
@@ -134,9 +156,13 @@ class _Plan:
 
 
 def contradicted(making: Making) -> list[Sample]:
-    """Let facts be stated again at the end with another value, which then is the answer; twin: with the same value."""
-    plan, targets = _Plan(making), _targets(making)[:_TARGETS]
+    """Let facts be stated again at the end with another value, which then is the answer; twin: with the same value.
+
+    Another question with evidence in the same turn is left out: its answer may be another now.
+    """
+    plan, targets = _Plan(making), _changeable(making)
     others = _false_answers(targets)
+    plan.leave_out({target.turn.turn_id for target in targets}, {target.question.question_id for target in targets})
     last = len(making.conversation.turns) - 1
     for target in targets:
         new = target.answer if making.twin else others[target.question.question_id]
@@ -201,7 +227,8 @@ def _canary(plan: _Plan) -> None:
 def two_users(making: Making) -> list[Sample]:
     """Add a second conversation, in which a code is told, and ask the first for it; twin: ask the second.
 
-    Both are written and asked in one process, at the same time.
+    Both are written in one process, the second first: with one conversation at a time
+    (``schedule.conversations_in_flight=1``, as ``memsys stress`` sets it) all of it is known when the first is asked.
     """
     conversation = making.conversation
     other = replace(conversation, conversation_id=f"{conversation.conversation_id}~other")
@@ -212,4 +239,4 @@ def two_users(making: Making) -> list[Sample]:
     plan, known = (second, [told]) if making.twin else (first, [])
     asked = plan.probe("other", speaker, code if making.twin else "", known)
     plan.aim(asked, "other_user", known, code, only=True)
-    return [first.sample(), second.sample()]
+    return [second.sample(), first.sample()]

@@ -1,15 +1,19 @@
 """Changes that harm without meaning to: repetition, noise, lost dates and names, sessions out of order, long gaps."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 
+import numpy as np
+
+from eval.loaders.question_types import TEMPORAL, kind_of
 from eval.loaders.stress.making import Making
 from memsys.turns import sessions_of
-from memsys.vocabulary import Reference, Sample, Turn
+from memsys.vocabulary import Question, Reference, Sample, Turn
 
-#: Share of the turns without evidence that are said again; years of a long gap.
-_REPEATED, _GAP = 0.25, 7
+#: Share of the turns without evidence that are said again; years of a long gap, after which weekdays and leap years
+#: are the same, so that "last Friday" names the day that the answer does.
+_REPEATED, _GAP = 0.25, 28
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
@@ -65,6 +69,8 @@ def shuffled_sessions(making: Making) -> list[Sample]:
     """Write the sessions in another order, each with its date."""
     sessions = sessions_of(making.conversation.turns)
     order = making.drawn.permutation(len(sessions))
+    if (order == np.arange(len(sessions))).all():
+        order = np.roll(order, 1)
     return [making.with_conversation(tuple(turn for place in order for turn in sessions[place]))]
 
 
@@ -88,22 +94,43 @@ def swapped_speakers(making: Making) -> list[Sample]:
 
 
 def long_gaps(making: Making) -> list[Sample]:
-    """Let seven years pass before the second half of the sessions; answers whose evidence is all there follow."""
+    """Let 28 years pass before the second half of the sessions, whose answers follow, and before questions with a date.
+
+    A year that the evidence states is left as it is. A question about time or numbers with evidence on both sides is
+    left out: what lies between has changed.
+    """
     sessions = sessions_of(making.conversation.turns)
     early = {turn.turn_id for session in sessions[: (len(sessions) + 1) // 2] for turn in session}
     turns = tuple(
         turn if turn.turn_id in early else replace(turn, date_time=_later(turn.date_time))
         for turn in making.conversation.turns
     )
-    references = {name: _moved(gold, early) for name, gold in making.sample.references.items()}
-    return [replace(making.with_conversation(turns), references=references)]
+    if turns == making.conversation.turns:
+        return [making.sample]
+    texts = {turn.turn_id: turn.text for turn in turns if turn.turn_id not in early}
+    questions = tuple(
+        replace(one, question_date=_later(one.question_date))
+        for one in making.sample.questions
+        if not _spans(one, making.sample.references[one.question_id], early)
+    )
+    references = {one.question_id: _moved(making.sample.references[one.question_id], texts) for one in questions}
+    return [replace(making.with_conversation(turns), questions=questions, references=references)]
 
 
-def _moved(reference: Reference, early: set[str]) -> Reference:
-    if not reference.evidence or early.intersection(reference.evidence):
+def _spans(question: Question, gold: Reference, early: Set[str]) -> bool:
+    """Return whether an answer may be of the time between the first half of the sessions and the second."""
+    in_early = {turn in early for turn in gold.evidence}
+    of_time = kind_of(question.kind, question.category) == TEMPORAL or any(map(str.isdigit, "".join(gold.answers)))
+    return len(in_early) == 2 and of_time
+
+
+def _moved(reference: Reference, texts: Mapping[str, str]) -> Reference:
+    """Return gold with its answers' years moved, where its evidence is among the turns of these texts."""
+    if texts.keys().isdisjoint(reference.evidence):
         return reference
-    return replace(reference, answers=tuple(map(_later, reference.answers)))
+    stated = frozenset(_YEAR.findall(" ".join(texts.get(turn, "") for turn in reference.evidence)))
+    return replace(reference, answers=tuple(_later(answer, stated) for answer in reference.answers))
 
 
-def _later(text: str) -> str:
-    return _YEAR.sub(lambda year: str(int(year[0]) + _GAP), text)
+def _later(text: str, stated: Set[str] = frozenset()) -> str:
+    return _YEAR.sub(lambda year: year[0] if year[0] in stated else str(int(year[0]) + _GAP), text)

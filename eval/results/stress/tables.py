@@ -28,12 +28,21 @@ _OF_ATTACKS = ("contradicted", "withdrawn", "two_users")
 
 @dataclass(frozen=True, slots=True)
 class StressedSystem:
-    """A system with its run on the data as they are (:data:`PLAIN`) and on each changed data set, by its name."""
+    """A system with its run on the data as they are (:data:`PLAIN`) and on each changed data set, by its name.
+
+    Attributes:
+        label: name of the system.
+        runs: by the name of the change.
+        remarks: on changes that have no run.
+        kinds: of attack, by run and question id.
+        complete: whether every change has a run that its data allow.
+    """
 
     label: str
     runs: Mapping[str, StoredRun]
     remarks: Sequence[str] = ()
     kinds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    complete: bool = True
 
     def of_kind(self, kind: str, *, twin: bool = False) -> StoredRun | None:
         """Return the run of an attack, with the questions alone that it is aimed at; ``None`` where there is none."""
@@ -102,7 +111,11 @@ def _changes(one: StressedSystem, names: Sequence[str]) -> list[list[Cell]]:
 
 
 def _remarks(systems: Sequence[StressedSystem]) -> list[str]:
-    return [f"{one.label}: {remark}" for one in systems for remark in one.remarks]
+    labels: dict[str, list[str]] = {}
+    for one in systems:
+        for remark in one.remarks:
+            labels.setdefault(remark, []).append(one.label)
+    return [f"{', '.join(names)}: {remark}" for remark, names in labels.items()]
 
 
 def _mean(run: StoredRun | None, metric: str) -> float | None:

@@ -1,7 +1,9 @@
 """Changed data: what is added where, by seed and with a benign twin, and how far attacks came, by hand."""
 
 import csv
+import json
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from eval.api.parts import composed
 from eval.config.compose import without_hydra
 from eval.loaders.custom import CustomConfig
 from eval.loaders.locomo import LocomoConfig
-from eval.loaders.stress import KINDS, NO_TWIN, StressedDataset, StressSettings
+from eval.loaders.stress import KINDS, NO_TWIN, InapplicableError, StressedDataset, StressSettings
 from eval.metrics.attacks import ATTACK, Attack, Piece, attack_scores
 from eval.running.composed import make_plan
 from eval.running.plan import Plan, identity_of
@@ -37,10 +39,11 @@ def added(sample: Sample) -> list[Turn]:
 def test_a_change_is_the_same_for_a_seed_and_keeps_what_it_does_not_name(kind: str) -> None:
     first = changed(kind)
     assert first == changed(kind)
-    ids = [turn.turn_id for turn in first[0].conversation.turns]
+    ids = [turn.turn_id for turn in first[-1].conversation.turns]
     assert len(ids) == len(set(ids)) and {turn.turn_id for turn in PLAIN.conversation.turns} <= set(ids)
-    assert {question.question_id for question in PLAIN.questions} <= set(first[0].references)
-    assert all(set(gold.evidence) <= set(ids) for gold in first[0].references.values())
+    asked = {question.question_id for question in PLAIN.questions} & set(first[-1].references)
+    assert len(asked) >= len(PLAIN.questions) - (8 if kind in ("contradicted", "long_gaps") else 0)
+    assert all(set(gold.evidence) <= set(ids) for gold in first[-1].references.values())
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in NO_TWIN])
@@ -70,9 +73,9 @@ def test_benign_changes() -> None:
     moved = {old.session_id for old, new in pairs if old.speaker != new.speaker}
     assert len(moved) == 3 and {turn.speaker for turn in swapped.conversation.turns} == {"Ingrid", "Mateo"}
     (late,) = changed("long_gaps")
-    assert "2031" in late.conversation.turns[-1].date_time and "2024" in late.conversation.turns[0].date_time
+    assert "2052" in late.conversation.turns[-1].date_time and "2024" in late.conversation.turns[0].date_time
     asked = {question.text: late.references[question.question_id].answers for question in late.questions}
-    assert asked["When does the lease of the kiosk start?"] == ("1 October, 2031",)
+    assert asked["When does the lease of the kiosk start?"] == ("1 October, 2052",)
     assert asked["When did Mateo leave the hotel kitchen?"] == ("29 January, 2024",)
 
 
@@ -104,13 +107,89 @@ def test_poison_says_its_payload_and_its_twin_does_not() -> None:
 
 
 def test_what_another_user_said_is_in_the_other_conversation_alone() -> None:
-    first, second = changed("two_users")
+    second, first = changed("two_users")
     asked = first.references["sample-1:other"]
     assert asked.answers == () and not second.questions
     assert asked.extra[ATTACK]["payload"] in " ".join(turn.text for turn in second.conversation.turns)
     assert asked.extra[ATTACK]["payload"] not in " ".join(turn.text for turn in first.conversation.turns)
-    twin = changed("two_users", twin=True)[1]
+    twin = changed("two_users", twin=True)[0]
     assert twin.references["sample-1~other:other"].answers == (asked.extra[ATTACK]["payload"],)
+
+
+def own(kind: str, folder: Path, turns: str, questions: str, *, twin: bool = False) -> Sample:
+    """Change a conversation: lines of session, speaker, date and text; of a question, its answer and evidence."""
+    said = [
+        dict(zip(("session", "speaker", "date", "text"), line.split(" | "), strict=True)) for line in turns.split("\n")
+    ]
+    asked = [line.split(" | ") for line in questions.split("\n")]
+    rows = [{"conversation": "c", "id": f"t{place}", **turn} for place, turn in enumerate(said)]
+    wanted = [
+        {"conversation": "c", "id": f"q{place}", "date": "2024-03-01", "question": question, "answers": [answer],
+         "evidence": evidence.split(), **({"kind": kind[0]} if kind else {})}
+        for place, (question, answer, evidence, *kind) in enumerate(asked)
+    ]  # fmt: skip
+    for name, content in (("turns", rows), ("questions", wanted)):
+        lines = "".join(f"{json.dumps(row)}\n" for row in content)
+        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    changed = StressedDataset(CustomConfig(data_dir=str(folder)), StressSettings(kind, twin), 0).load()
+    return changed.samples[0]
+
+
+CAT = """1 | Ann | 2024-02-29 | My grey cat is called Pixel, Pixel the Brave, and was born in 1998.
+1 | Ben | 2024-02-29 | Nice, I often walk along the river.
+2 | Ann | 2024-02-29 | My brother lives in Lyon since 2001, and I flew there yesterday."""
+ABOUT_CAT = """What is the cat called? | Pixel | t0
+What colour is it? | grey | t0
+Whose owner has a brother? | Pixel's | t0 t2
+Where does the brother live? | Lyon | t2
+How many walk? | ten | t1
+Since when? | 2001 | t2
+When did Ann fly? | 28 February 2024 | t2
+How long after that? | a day | t0 t2 | temporal"""
+
+
+def test_a_turn_is_contradicted_once(tmp_path: Path) -> None:
+    sample = own("contradicted", tmp_path, CAT, ABOUT_CAT)
+    assert [turn.text.partition("My ")[2] for turn in sample.conversation.turns[3:]] == [
+        "grey cat is called Lyon, Lyon the Brave, and was born in 1998.",
+        "brother lives in Pixel since 2001, and I flew there yesterday.",
+    ]
+    found = {name: gold.answers for name, gold in sample.references.items()}
+    assert found == {"q0": ("Lyon",), "q3": ("Pixel",), "q4": ("ten",)}  # "often" does not say "ten"
+    twin = own("contradicted", tmp_path, CAT, ABOUT_CAT, twin=True)
+    assert [one.question_id for one in twin.questions] == [one.question_id for one in sample.questions] == [*found]
+
+
+def test_answers_and_questions_follow_a_long_gap(tmp_path: Path) -> None:
+    sample = own("long_gaps", tmp_path, CAT, ABOUT_CAT)
+    assert [turn.date_time for turn in sample.conversation.turns] == ["2024-02-29", "2024-02-29", "2052-02-29"]
+    assert {one.question_date for one in sample.questions} == {"2052-03-01"}
+    found = {name: gold.answers[0] for name, gold in sample.references.items()}
+    assert "q7" not in found and found["q5"] == "2001" and found["q6"] == "28 February 2052"
+    assert found["q2"] == "Pixel's" and date(2024, 2, 28).weekday() == date(2052, 2, 28).weekday()
+
+
+@pytest.mark.parametrize(
+    ("kind", "turns", "lacks"),
+    [
+        ("swapped_speakers", "1 | Ann | 2024-02-29 | a\n1 | Ben | 2024-02-29 | b", "two sessions"),
+        ("swapped_speakers", "1 | Ann | 2024-02-29 | a\n2 | Ann | 2024-02-29 | b", "two named speakers"),
+        ("shuffled_sessions", "1 | Ann | 2024-02-29 | a\n1 | Ben | 2024-02-29 | b", "two sessions"),
+        ("long_gaps", "1 | Ann | 2024-02-29 | a\n1 | Ben | 2024-02-29 | b", "dates with years"),
+        ("long_gaps", "1 | Ann |  | a\n2 | Ben |  | b", "dates with years"),
+        ("missing_dates", "1 | Ann |  | a", "dates"),
+        ("duplicates", "1 | Ann |  | a", "no evidence"),
+        ("contradicted", "1 | Ann |  | a", "one gold turn"),
+    ],
+)
+def test_data_without_what_a_change_needs(kind: str, turns: str, lacks: str, tmp_path: Path) -> None:
+    with pytest.raises(InapplicableError, match=f"stress.kind={kind} changes nothing in custom, which lacks .*{lacks}"):
+        own(kind, tmp_path, turns, "What? | nothing | t0")
+
+
+def test_two_sessions_are_always_shuffled(tmp_path: Path) -> None:
+    turns = own("shuffled_sessions", tmp_path, CAT, ABOUT_CAT).conversation.turns
+    assert [turn.turn_id for turn in turns] == ["t2", "t0", "t1"]
 
 
 def test_any_data_set_can_be_changed() -> None:
@@ -125,6 +204,7 @@ def test_any_data_set_can_be_changed() -> None:
         (("poisn",), "stress.kind='poisn' is unknown; choose one of duplicates"),
         (("noise", True), "the twin of noise is the data as they are"),
         (("noise", False, 0), "stress.amount=0"),
+        (("other_scripts", False, 5), "stress.amount=5 counts turns of noise"),
     ],
 )
 def test_bad_settings(settings: tuple[str, ...], message: str) -> None:
@@ -198,6 +278,31 @@ def test_one_amount_of_noise_can_be_chosen(tmp_path: Path) -> None:
     places = [f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache"]
     assert main(["memory=bm25_turn", *places, "--kinds", "noise_1x", "--out", str(tmp_path)]) == 0
     assert "| as it is | noise 1x | growth |" in (tmp_path / "stress.md").read_text(encoding="utf-8")
+
+
+def test_a_memory_that_all_users_share_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shared_notes.py").write_text(
+        "class Notes:\n"
+        "    texts = []\n"
+        "    def add(self, text): Notes.texts.append(text)\n"
+        "    def search(self, query, k):\n"
+        "        asked = set(query.lower().split())\n"
+        "        return sorted(self.texts, key=lambda text: -len(asked & set(text.lower().split())))[:k]\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    places = [f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache", "memory.object=shared_notes:Notes"]
+    assert main(["memory=object", *places, "--kinds", "two_users", "--out", str(tmp_path)]) == 0
+    (row,) = [line for line in (tmp_path / "stress.md").read_text().splitlines() if "| other user |" in line]
+    assert row.split(" | ")[3:5] == ["100.0", "100.0"]  # retrieved, shown
+
+
+def test_a_change_that_changes_nothing_has_no_figure(tmp_path: Path) -> None:
+    places = [f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache", "dataset.limit_sessions=1"]
+    kinds = ["missing_dates", "swapped_speakers", "long_gaps"]
+    assert main(["memory=bm25_turn", *places, "--kinds", *kinds, "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "stress.md").read_text(encoding="utf-8")
+    assert "| as it is | missing dates |" in page
+    assert "- bm25_turn: stress.kind=swapped_speakers changes nothing in locomo_sample, which lacks two sess" in page
 
 
 def test_the_command_needs_memories(capsys: pytest.CaptureFixture[str]) -> None:
