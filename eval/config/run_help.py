@@ -36,6 +36,7 @@ To begin:
 _CLOSING = described("""\
 `--help GROUP` (for instance `--help memory`) says what each choice of a group is. Groups with + are not in the default
 configuration: write +experiment=NAME. Every key can be overridden: seed=1 memory.k=20 dataset.conversations=[conv-26].
+context.budget=1024 gives every memory as many tokens of context, stress.kind=poison changes the data: docs/measures.md
 
 A model of your own, on vLLM or any OpenAI-compatible endpoint: docs/models.md
 
