@@ -1,8 +1,11 @@
 """The same room for every memory's context."""
 
+import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eval.running.composed import make_plan
 from eval.running.context_budget import within_budget
@@ -35,7 +38,72 @@ def test_rank_decides_and_not_the_place_in_the_context() -> None:
 
 
 def test_of_a_line_with_two_memories_one_stays() -> None:
-    assert cut(5, Retrieval(HITS[:2], "first memory; second; memory 2")).context == "first memory; ; "
+    assert cut(5, Retrieval((HITS[0], HITS[2]), "first memory; third; ...")).context == "first memory; ; ..."
+
+
+def named(context: str, budget: int, *texts: str, linked: str = "") -> tuple[str, tuple[int, ...] | None]:
+    hits = tuple(Hit(text, 1.0, (f"t{place}",)) for place, text in enumerate(texts))
+    found = cut(budget, Retrieval(hits, context, also_shown=(Hit(linked, 0.0, ("l",)),) if linked else ()))
+    return found.context, found.shown
+
+
+def test_a_memory_leaves_its_own_lines_alone() -> None:
+    tea = ("Ben likes tea and cake", "Ben likes tea")
+    assert named("- Ben likes tea and cake\n- Ben likes tea", 8, *tea) == ("- Ben likes tea and cake", (0,))
+    assert named("- Ben likes tea\n- Ben likes tea and cake", 8, *tea) == ("- Ben likes tea and cake", (0,))
+    heading = "Notes on him:\n[May 2023] Bob broke his phone"
+    assert named(f"{heading}\n1. on", 11, "Bob broke his phone", "on") == (heading, (0,))
+    # The second has a place in the text of the first alone, which is cut at its end.
+    assert named("Bob broke his phone", 3, "Bob broke his phone", "on") == ("Bob broke hi", (0,))
+
+
+def test_of_memories_with_the_same_text_one_stays() -> None:
+    assert named("[May] yes\n[June] yes\n[July] no", 5, "yes", "no", "yes") == ("[May] yes\n[July] no", (0, 1))
+    twice = "Recent:\n[May] yes\n[May] no\nFound:\n[May] yes"
+    assert named(twice, 8, "no", "yes") == ("Recent:\n[May] no\nFound:", (0,))
+
+
+def test_of_memories_of_several_lines_each_keeps_its_own() -> None:
+    context = "[May]\nAnn: Yes\nBen: tea\n[June]\nAnn: Yes\nBen: cake"
+    assert named(context, 9, "Ann: Yes\nBen: cake", "Ann: Yes\nBen: tea") == (
+        "[May]\n[June]\nAnn: Yes\nBen: cake",
+        (0,),
+    )
+    dated = "[May; June] Tea\n- (May) Ann: Yes\n- (June) Ben: tea\n[July] Cake"  # as MemFly shows its notes
+    assert named(dated, 3, "Cake", "Tea\nAnn: Yes\nBen: tea") == ("[July] Cake", (0,))
+
+
+@pytest.mark.parametrize("separator", ["\t", ""])
+def test_a_note_leaves_with_its_fields_and_stays_where_another_one_repeats_it(separator: str) -> None:
+    def line(content: str, context: str) -> str:
+        return separator.join(["time: May", f"memory content: {content}", f"memory context: {context}", ""])
+
+    notes = [line("Ann says: I bake", "baking"), line("Ben says: tea", "Ann says: I bake"), line("Cy says: no", "no")]
+    texts, whole = ("Ben says: tea", "Ann says: I bake"), "\n".join(notes)
+    assert named(whole, 40, *texts, linked="Cy says: no") == ("\n".join(notes[1:]), (0,))
+
+
+@st.composite
+def contexts(draw: st.DrawFn) -> tuple[list[str], str]:
+    """Memories of a few words, which often hold each other, and a context that lists them in any order."""
+    words = st.sampled_from(["tea", "a", "Ben", "on", "one"])
+    texts = draw(st.lists(st.lists(words, min_size=1, max_size=4).map(" ".join), min_size=1, max_size=6))
+    marks = st.sampled_from(["", "- ", "[May] ", "2. ", "said: "])
+    return texts, "\n".join(["Notes on Ben:", *(draw(marks) + text for text in draw(st.permutations(texts)))])
+
+
+@given(contexts(), st.integers(1, 40))
+def test_every_memory_that_stays_is_whole_and_all_others_leave(given: tuple[list[str], str], budget: int) -> None:
+    texts, context = given
+    left, shown = named(context, budget, *texts)
+    kept = [texts[place] for place in range(len(texts)) if shown is None or place in shown]
+    assert estimated_tokens(left) <= budget
+    if len(kept) > 1 or estimated_tokens(context) <= budget:
+        head, *lines = left.split("\n")
+        assert head == "Notes on Ben:"
+        assert sorted(re.sub(r"^(?:- |\[May\] |2\. |said: )", "", line) for line in lines) == sorted(kept)
+    else:
+        assert kept == texts[:1]
 
 
 def test_a_context_without_texts_of_memories_is_cut() -> None:
