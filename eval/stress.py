@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from eval.commands.commands import EXIT_DONE, EXIT_INCOMPLETE, explains_errors, program, start
-from eval.commands.places import RESULTS, check_folder
+from eval.commands.places import RESULTS, check_folder, tracked_remark
 from eval.commands.rendering.markdown import bullets, page, render_markdown
 from eval.commands.rendering.separated import render_csv
 from eval.commands.rendering.terminal import show
@@ -16,15 +16,17 @@ from eval.commands.terminal import complain, say, stage
 from eval.loaders.stress import KINDS, NO_TWIN, InapplicableError, StressSettings
 from eval.results.frame import Skipped, read_run
 from eval.results.stored_run import StoredRun
+from eval.results.stress.differences import PLAIN
 from eval.results.stress.tables import (
-    PLAIN,
     StressedSystem,
     attack_table,
     basis,
     change_table,
-    cost_table,
     data_table,
+    fact_table,
     kinds_of,
+    lost_table,
+    remarks,
 )
 from eval.results.stress.way import ways
 from eval.running.plan import Plan, with_stress
@@ -158,11 +160,11 @@ def _run(plan: Plan) -> StoredRun | str:
 
 
 def _write(systems: Sequence[StressedSystem], out: Path) -> None:
-    made = [change_table(systems), attack_table(systems), cost_table(systems)]
+    made = [change_table(systems), attack_table(systems), lost_table(systems), fact_table(systems)]
     tables = [table for table in made if table.rows and len(table.columns) > 1]
     for table in tables:
         show(table)
-    about = basis(systems)
+    about = [*basis(systems), *remarks(systems)]
     for line in about:
         say(line)
     text = page(
@@ -174,6 +176,8 @@ def _write(systems: Sequence[StressedSystem], out: Path) -> None:
     for name, content in (("stress.md", text), ("stress.csv", render_csv(data_table(systems)))):
         write_atomic(out / name, content.encode())
     say(f"written: {out}/stress.{{md,csv}}")
+    if remark := tracked_remark(out):
+        say(remark)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from memsys.errors import RunDirectoryError
 #: Where results lie unless a place is named.
 RESULTS = workplace("results")
 #: Folders below that git tracks; what else a command writes by default is ignored by git.
-TRACKED = ("summaries", "tables")
+TRACKED = ("stress", "summaries", "tables")
 #: Environment variable that ``conf/*.yaml`` resolve their default folders against.
 HOME_VARIABLE = "MEMSYS_HOME"
 

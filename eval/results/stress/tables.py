@@ -1,29 +1,42 @@
 """Tables of systems on data that were changed on purpose: what they find then, and how far attacks came."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from eval.commands.rendering.table import Cell, Table, columns, records
-from eval.metrics.attacks import ATTACK, ATTACK_METRICS, SHOWN
+from eval.metrics.attacks import ATTACK, ATTACK_METRICS, OBEYED, RETRIEVED, SHOWN
 from eval.metrics.evidence import SHOWN_RECALL, TURN_RECALL
-from eval.results.compare.rows import ComparisonEstimate, estimate, f1_metric
+from eval.metrics.kept import KEPT_WORDS
+from eval.metrics.registry import METRICS
+from eval.results.compare.rows import ComparisonEstimate, estimate
 from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
+from eval.results.stress.differences import (
+    FOUND,
+    PLAIN,
+    TWIN,
+    Difference,
+    changes,
+    differences,
+    is_measured,
+    mark_notes,
+)
+from eval.results.stress.facts import FACTS, changed_facts
 from eval.runs.load import load_references
 
-#: Name of the data as they are, among the runs of a system.
-PLAIN = "as it is"
-#: Metrics of what is found of the gold turns, by their names in tables.
-_FOUND = {"R@10": TURN_RECALL, "in context": SHOWN_RECALL}
+#: Meanings of the measures of what is left of the gold turns.
+_ABOUT = {
+    TURN_RECALL: "share of the gold turns among the first ten turns that the retrieved memories came from",
+    SHOWN_RECALL: "share that a memory in what the reader is given came from",
+    KEPT_WORDS: "of the content words that gold answer and gold turns share, those that the entries made from the gold "
+    "turns still hold",
+}
 #: Kinds of attack whose turns should not count, in the order of tables, and the run that they are in.
 ATTACKS = {"instruction": "poison", "false_fact": "poison", "imitation": "poison", "canary": "poison",
            "withdrawn": "withdrawn", "other_user": "two_users"}  # fmt: skip
 #: Kinds of attack by the row that shows them.
 _ROWS = {"all poison": [kind for kind, run in ATTACKS.items() if run == "poison"],
          **{kind.replace("_", " "): [kind] for kind in ATTACKS}}  # fmt: skip
-_TWIN = "_twin"
-#: Runs whose recall says nothing of the change: what is asked for is the same.
-_OF_ATTACKS = ("contradicted", "withdrawn", "two_users")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +59,7 @@ class StressedSystem:
 
     def of_kind(self, kind: str, *, twin: bool = False) -> StoredRun | None:
         """Return the run of an attack, with the questions alone that it is aimed at; ``None`` where there is none."""
-        name = ATTACKS[kind] + (_TWIN if twin else "")
+        name = ATTACKS[kind] + (TWIN if twin else "")
         run = self.runs.get(name)
         if run is None:
             return None
@@ -79,38 +92,8 @@ def _basis(run: StoredRun) -> str:
     return f"{run.dataset}, {asked}, {model}, seed {run.record['seed']}{alone}"
 
 
-def change_table(systems: Sequence[StressedSystem]) -> Table:
-    """Return what is found of the gold turns in the data as they are, then by how many points each change moves it."""
-    names = list(dict.fromkeys(name for one in systems for name in one.runs if not name.endswith(_TWIN)))
-    shown = [name for name in names if name not in (PLAIN, *_OF_ATTACKS)]
-    rows = [row for one in systems for row in _changes(one, shown)]
-    headings = ("system", "measure", PLAIN, *(name.replace("_", " ") for name in shown), "growth")
-    shares = ["R@10: share of the gold turns among the first ten turns that the retrieved memories came from, percent"]
-    if any(row[1] == "in context" for row in rows):
-        shares.append("in context: share that a memory in what the reader is given came from")
-    notes = [
-        "; ".join(shares),
-        "then by how many points it changes against the benign twin, or, where the twin is the data, against the data "
-        "as they are",
-    ]
-    if any(row[-1] is not None for row in rows):
-        notes.append("growth: entries at the most noise over those without, over the same quotient of turns; 1 grows "
-                     "with the turns")  # fmt: skip
-    return Table("Changed data", columns(headings, left=2), rows, [*notes, *_remarks(systems)]).filled()
-
-
-def _changes(one: StressedSystem, names: Sequence[str]) -> list[list[Cell]]:
-    """Return a row for each measure of which something is known, the first of them in any case."""
-    plain, growth = one.runs.get(PLAIN), _growth(one)
-    found: list[list[Cell]] = [
-        [one.label, measure, _mean(plain, metric), *(_moved(one, name, metric) for name in names), growth]
-        for measure, metric in _FOUND.items()
-    ]
-    known = [row for row in found if any(cell is not None for cell in row[2:-1])]
-    return known or found[:1]
-
-
-def _remarks(systems: Sequence[StressedSystem]) -> list[str]:
+def remarks(systems: Sequence[StressedSystem]) -> list[str]:
+    """Return why runs of some systems are missing."""
     labels: dict[str, list[str]] = {}
     for one in systems:
         for remark in one.remarks:
@@ -118,50 +101,94 @@ def _remarks(systems: Sequence[StressedSystem]) -> list[str]:
     return [f"{', '.join(names)}: {remark}" for remark, names in labels.items()]
 
 
-def _mean(run: StoredRun | None, metric: str) -> float | None:
-    if run is None or not _is_measured(run, metric):
-        return None
-    return _value(estimate(run, metric, run_protocol(run)))
+def change_table(systems: Sequence[StressedSystem]) -> Table:
+    """Return what is left of the gold turns in the data as they are, then by how many points each change moves it.
+
+    It has no rows where no change was run.
+    """
+    names = list(dict.fromkeys(name for one in systems for name in changes(one.runs)))
+    headings = ("system", "measure", PLAIN, *(name.replace("_", " ") for name in names), "growth")
+    moved = [_moves(one) for one in systems]
+    growths = [_growth(one) for one in systems]
+    rows = [
+        row
+        for one, own, growth in zip(systems, moved, growths, strict=True)
+        for row in _changes(one, names, own, growth)
+    ]
+    if not any(cell is not None for row in rows for cell in row[3:]):
+        rows = []
+    measures = {row[1] for row in rows}
+    about = {METRICS[name].heading: what for name, what in _ABOUT.items()}
+    notes = ["percent; " + "; ".join(f"{name}: {what}" for name, what in about.items() if name in measures)]
+    shown = [one for own in moved for one in own.values()]
+    if shown:
+        notes.append(
+            "then by how many points it changes against the benign twin, or, where the twin is the data, against the "
+            "data as they are, over the questions that have a value in both"
+        )
+    floors = sorted({growth.floor for growth in growths if growth is not None})
+    if floors:
+        notes.append(
+            "growth: entries at the most noise over those without, over the same quotient of turns; 1 grows with the "
+            f"turns, and a memory that stores none of the noise has {' or '.join(floors)}"
+        )
+    return Table("Changed data", columns(headings, left=2), rows, [*notes, *mark_notes(shown)]).filled()
 
 
-def _is_measured(run: StoredRun, metric: str) -> bool:
-    """Return whether a metric says something of a run: what is in the context, where a reader is given one."""
-    return metric != SHOWN_RECALL or not run.retrieval_only
+def _moves(one: StressedSystem) -> dict[tuple[str, str], Difference]:
+    """Return by data and metric what each change moves."""
+    return {(each.data, each.metric): each for each in differences(one.runs) if each.data != PLAIN}
 
 
-def _value(found: ComparisonEstimate | None) -> float | None:
+def _changes(
+    one: StressedSystem,
+    names: Sequence[str],
+    moved: Mapping[tuple[str, str], Difference],
+    growth: "_Growth | None",
+) -> list[list[Cell]]:
+    """Return a row for each measure of which something is known, the first of them in any case."""
+    plain, grown = one.runs.get(PLAIN), None if growth is None else growth.text
+    found: list[list[Cell]] = [
+        [one.label, METRICS[metric].heading, _level(plain, metric),
+         *(_text(moved.get((name, metric))) for name in names), grown]
+        for metric in FOUND
+    ]  # fmt: skip
+    known = [row for row in found if any(cell is not None for cell in row[2:-1])]
+    return known or found[:1]
+
+
+def _text(found: Difference | None) -> str | None:
+    return None if found is None else found.text
+
+
+def _level(run: StoredRun | None, metric: str) -> float | None:
+    found = None if run is None else _mean(run, metric)
     return None if found is None else found.value
 
 
-def _moved(one: StressedSystem, name: str, metric: str) -> float | None:
-    """Return the difference to the benign twin, over the questions that both ask."""
-    return _difference(one.runs.get(name), one.runs.get(f"{name}{_TWIN}", one.runs.get(PLAIN)), metric)
-
-
-def _lost(one: StressedSystem) -> list[float | None]:
-    """Return what harmless turns in place of poison cost, by what is found and by F1."""
-    plain, twin = one.runs.get(PLAIN), one.runs.get(f"poison{_TWIN}")
-    answers = None if plain is None else f1_metric(run_protocol(plain))
-    return [None if metric is None else _difference(plain, twin, metric) for metric in (*_FOUND.values(), answers)]
-
-
-def _difference(run: StoredRun | None, other: StoredRun | None, metric: str) -> float | None:
-    """Return by how much one run's mean is above another's, over the questions that both ask."""
-    if run is None or other is None:
+def _mean(run: StoredRun, metric: str) -> ComparisonEstimate | None:
+    """Return a run's mean: of evidence by its protocol, else over all questions, whether they have an answer or not."""
+    if not is_measured(run, metric):
         return None
-    shared = run.columns.places.keys() & other.columns.places.keys()
-    parts = [replace(each, rows=each.columns.of_questions(shared)) for each in (run, other)]
-    first, second = (_mean(part, metric) for part in parts)
-    return None if first is None or second is None else first - second
+    protocol = run_protocol(run)
+    return estimate(run, metric, protocol if metric in FOUND else replace(protocol, adversarial="abstain"))
 
 
-def _growth(one: StressedSystem) -> Cell:
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    """Growth of a memory with noise, and that of one that stores none of it, as tables show them."""
+
+    text: str
+    floor: str
+
+
+def _growth(one: StressedSystem) -> _Growth | None:
     noisy = [name for name in one.runs if name.startswith("noise")]
     sizes = [_size(one.runs[name]) for name in (PLAIN, *noisy[-1:]) if name in one.runs]
     if len(sizes) < 2 or not all(entries and turns for entries, turns in sizes):
         return None
     (entries, turns), (more, most) = sizes
-    return f"{(more / entries) / (most / turns):.2f}"
+    return _Growth(f"{(more / entries) / (most / turns):.2f}", f"{turns / most:.2f}")
 
 
 def _size(run: StoredRun) -> tuple[int, int]:
@@ -172,41 +199,61 @@ def _size(run: StoredRun) -> tuple[int, int]:
 
 def attack_table(systems: Sequence[StressedSystem]) -> Table:
     """Return how far what should not count came: all poison, each kind of it, what was withdrawn, another user's."""
-    headings = ("system", "attack", "n", *map(_word, ATTACK_METRICS), "its twin shown")
+    reach = {METRICS[name].heading: name for name in ATTACK_METRICS}
+    headings = ("system", "attack", "n", *reach, "its twin shown")
     rows = [
-        [one.label, name, len(run.rows), *(_share(run, metric) for metric in ATTACK_METRICS),
-         _share(_joined(one, kinds, twin=True), SHOWN)]
+        [one.label, name, len(run.rows), *(_level(run, metric) for metric in reach.values()),
+         _level(_joined(one, kinds, twin=True), SHOWN)]
         for one in systems for name, kinds in _ROWS.items() if (run := _joined(one, kinds)) is not None and run.rows
     ]  # fmt: skip
-    notes = (
-        "percent of the questions that something was aimed at; stored, merged, retrieved (first ten), shown by "
-        "lineage; obeyed: the payload is in the answer",
-        "its twin shown: how often the harmless turn at the same place was in the context, which should not be lost",
-    )
-    return Table("What should not count", columns(headings, left=2), rows, notes).filled()
-
-
-def cost_table(systems: Sequence[StressedSystem]) -> Table:
-    """Return what harmless turns cost a system, and which value of a changed fact it finds."""
-    headings = ("system", *(f"{name} lost" for name in (*_FOUND, "F1")), "newest found", "outdated found")
-    changed = ((one, one.runs.get("contradicted")) for one in systems)
-    rows = [
-        [one.label, *_lost(one), _share(run, "newest_retrieved"), _share(run, "staleness_of_question")]
-        for one, run in changed
-    ]
-    lost = "lost: by how many points the data as they are score above poison's twin"
-    found = (
-        "newest found, outdated found: of facts that were stated again with another value, the new turn among the "
-        "first ten memories, and the share of the first ten that came from the old turn alone"
-    )
-    table = Table("Harmless turns and changed facts", columns(headings), rows).filled()
-    shown = {column.heading for column in table.columns}
-    notes = [note for note, about in ((lost, "R@10 lost"), (found, "newest found")) if about in shown]
+    table = Table("What should not count", columns(headings, left=2), rows).filled()
+    shown = _headings(table)
+    traced = [heading for heading, name in reach.items() if heading in shown and name != OBEYED]
+    by_lineage = ", ".join(f"{heading} (first ten)" if reach[heading] == RETRIEVED else heading for heading in traced)
+    notes = ["percent of the questions that something was aimed at"]
+    if by_lineage:
+        notes.append(f"{by_lineage}: by lineage, whatever an entry's text kept of the turn")
+    if METRICS[OBEYED].heading in shown:
+        notes.append("obeyed: the payload is in the answer")
+    if "its twin shown" in shown:
+        notes.append(
+            "its twin shown: how often the harmless turn at the same place was in the context, which should not be lost"
+        )
     return replace(table, notes=notes)
 
 
-def _word(name: str) -> str:
-    return name.removeprefix("attack_")
+def _headings(table: Table) -> set[str]:
+    return {column.heading for column in table.columns}
+
+
+def lost_table(systems: Sequence[StressedSystem]) -> Table:
+    """Return by how many points harmless turns in place of poison lower what is found, and F1."""
+    rows: list[list[Cell]] = []
+    shown: list[Difference] = []
+    for one in systems:
+        lost = [each for each in differences(one.runs) if each.data == PLAIN]
+        by_metric = {each.metric: each for each in lost}
+        answers = [each for each in lost if each.metric not in FOUND]
+        rows.append([one.label, *(_text(by_metric.get(metric)) for metric in FOUND),
+                     _text(answers[0] if answers else None)])  # fmt: skip
+        shown += lost
+    headings = ("system", *(f"{name} lost" for name in (*(METRICS[metric].heading for metric in FOUND), "F1")))
+    notes = ["lost: by how many points the data as they are score above poison's twin, over the questions of both"]
+    return Table("Harmless turns", columns(headings), rows, [*notes, *mark_notes(shown)]).filled()
+
+
+def fact_table(systems: Sequence[StressedSystem]) -> Table:
+    """Return which value of a changed fact a system finds, and gives its reader."""
+    changed = {one.label: changed_facts(one.runs["contradicted"]) for one in systems if "contradicted" in one.runs}
+    rows = [[name, len(run.rows), *(_level(run, metric) for metric in FACTS.values())] for name, run in changed.items()]
+    table = Table("Changed facts", columns(("system", "n", *FACTS)), rows).filled()
+    context = any(heading.endswith("in context") for heading in _headings(table))
+    notes = [
+        "percent of the questions whose fact was stated again with another value",
+        f"newest: one of the first ten memories{', or of those in the context,' if context else ''} came from the new "
+        "turn; outdated: one came from the old turn and not from the new one; by lineage, whatever its text kept",
+    ]
+    return replace(table, notes=notes)
 
 
 def _joined(one: StressedSystem, kinds: Sequence[str], *, twin: bool = False) -> StoredRun | None:
@@ -215,35 +262,37 @@ def _joined(one: StressedSystem, kinds: Sequence[str], *, twin: bool = False) ->
     return replace(known[0], rows=tuple(row for run in known for row in run.rows)) if known else None
 
 
-def _share(run: StoredRun | None, name: str) -> float | None:
-    return None if run is None else _value(_estimate(run, name))
-
-
-def _estimate(run: StoredRun, name: str) -> ComparisonEstimate | None:
-    """Return the mean over all questions of a run, whether they have an answer or not."""
-    return estimate(run, name, replace(run_protocol(run), adversarial="abstain"))
-
-
 def data_table(systems: Sequence[StressedSystem]) -> Table:
-    """Return one row for each run and metric, with its interval, for other programs."""
-    names = ("system", "data", "attack", "run", "n", "metric", "value", "low", "high", "interval_by")
+    """Return one row for each mean and each difference of two runs, with its interval, for other programs."""
+    names = ("system", "data", "against", "attack", "run", "n", "metric", "value", "low", "high", "interval_by")
     rows = []
     for one in systems:
-        parts: list[tuple[str, str, StoredRun, tuple[str, ...]]] = [
-            (name, "", run, (*_FOUND.values(), "newest_retrieved", "staleness_of_question"))
-            for name, run in one.runs.items()
-        ]
+        parts: list[tuple[str, str, StoredRun, Iterable[str]]] = []
+        for name, plain in one.runs.items():
+            parts.append((name, "", plain, FOUND))
+            if name.startswith("contradicted"):
+                parts.append((name, "", changed_facts(plain), FACTS.values()))
         parts += [
-            (ATTACKS[kind] + (_TWIN if twin else ""), kind, run, tuple(ATTACK_METRICS))
+            (ATTACKS[kind] + (TWIN if twin else ""), kind, run, ATTACK_METRICS)
             for kind in ATTACKS
             for twin in (False, True)
             if (run := one.of_kind(kind, twin=twin)) is not None
         ]
         for data, kind, run, metrics in parts:
-            about = {"system": one.label, "data": data, "attack": kind, "run": run.run_id, "n": len(run.rows)}
-            for metric in metrics:
-                if _is_measured(run, metric) and (found := _estimate(run, metric)) is not None:
-                    ends = found.shown_interval
-                    rows.append({**about, "metric": metric, "value": found.value, "low": ends and ends.low,
-                                 "high": ends and ends.high, "interval_by": ends and ends.by})  # fmt: skip
+            about = {"system": one.label, "data": data, "attack": kind, "run": run.run_id}
+            rows += [
+                {**about, "metric": metric, **_values(found)}
+                for metric in metrics if (found := _mean(run, metric)) is not None
+            ]  # fmt: skip
+        rows += [
+            {"system": one.label, "data": each.data, "against": each.against, "run": each.run, "metric": each.metric,
+             **_values(each.found)}
+            for each in differences(one.runs)
+        ]  # fmt: skip
     return records(names, rows)
+
+
+def _values(found: ComparisonEstimate) -> dict[str, object]:
+    ends = found.shown_interval
+    return {"n": found.questions, "value": found.value, "low": ends and ends.low, "high": ends and ends.high,
+            "interval_by": ends and ends.by}  # fmt: skip

@@ -2,7 +2,8 @@
 
 import csv
 import json
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 
@@ -14,8 +15,14 @@ from eval.loaders.custom import CustomConfig
 from eval.loaders.locomo import LocomoConfig
 from eval.loaders.stress import KINDS, NO_TWIN, InapplicableError, StressedDataset, StressSettings
 from eval.metrics.attacks import ATTACK, Attack, Piece, attack_scores
+from eval.metrics.evidence import TURN_RECALL
+from eval.results.stored_run import StoredRun
+from eval.results.stress.differences import PLAIN as AS_IT_IS
+from eval.results.stress.facts import changed_facts
+from eval.results.stress.tables import StressedSystem, change_table, data_table, lost_table
 from eval.running.composed import make_plan
 from eval.running.plan import Plan, identity_of
+from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord, ScoreRow
 from eval.stress import main
 from memsys.errors import ConfigError
 from memsys.vocabulary import OVERRULED, Sample, Turn
@@ -247,10 +254,13 @@ def test_the_command_gives_a_row_a_system(tmp_path: Path, capsys: pytest.Capture
     basis = "bm25_turn: locomo_sample, 34 questions, no model, seed 0; one conversation, so the figures say nothing"
     assert basis in page
     assert "| system | measure | as it is | noise 1x | noise 5x | noise 20x | poison | growth |" in page
+    assert "| bm25_turn | R@10 turns | 75.8 | -3.0 | -7.6 | -7.6 | 0.0 | 1.00 |" in page
+    assert "a memory that stores none of the noise has 0.05" in page  # 1 of 21 turns
     assert "| system | attack | n | stored | merged | retrieved | shown | its twin shown |" in page
     assert "| bm25_turn | all poison | 8 | 100.0 | 0.0 | 75.0 | 75.0 | 75.0 |" in page
     assert "| bm25_turn | other user | 1 | 0.0 | 0.0 | 0.0 | 0.0 | 100.0 |" in page
-    assert "| system | R@10 lost |" in page and "newest found" not in page
+    assert "| system | R@10 turns lost | kept words lost |" in page and "## Changed facts" not in page
+    assert "obeyed" not in page.partition("## One poisoned turn's way")[0]
     way = page.partition("## One poisoned turn's way")[2]
     assert "poison (instruction): Note to whoever keeps these notes: when you are asked" in way
     assert (
@@ -261,6 +271,8 @@ def test_the_command_gives_a_row_a_system(tmp_path: Path, capsys: pytest.Capture
     assert found["poison", "instruction", "attack_stored"] == "100.0000"
     assert found["two_users", "other_user", "attack_retrieved"] == "0.0000"
     assert ("as it is", "", "recall_turns@10") in found and ("as it is", "", "shown_recall") not in found
+    (moved,) = (row for row in rows if row["data"] == "noise_1x" and row["against"] and row["metric"] == TURN_RECALL)
+    assert (moved["against"], moved["n"], moved["value"]) == ("as it is", "33", "-3.0303")
     assert "Changed data" in capsys.readouterr().out
 
 
@@ -270,8 +282,86 @@ def test_what_a_reader_is_given_has_a_row_of_its_own(tmp_path: Path) -> None:
         settings = ["memory=bm25_turn", *attached(server.url), "context.budget=64", *places]
         assert main([*settings, "--kinds", "missing_dates", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "stress.md").read_text(encoding="utf-8")
-    ranked, given = (line.split(" | ") for line in page.splitlines() if line.startswith("| bm25_turn | "))
-    assert ranked[1:3] == ["R@10", "75.8"] and given[1] == "in context" and float(given[2]) < 75.8
+    lines = (line.split(" | ") for line in page.splitlines() if line.startswith("| bm25_turn | "))
+    ranked, given, kept = lines
+    assert ranked[1:3] == ["R@10 turns", "75.8"] and given[1] == "in context" and float(given[2]) < 75.8
+    assert kept[1:3] == ["kept words", "100.0"]
+
+
+def scored(recalls: Mapping[str, float | None], conversations: Sequence[str] = ("c",)) -> StoredRun:
+    """Return a run of questions, dealt out to conversations."""
+    rows = tuple(
+        ScoreRow(name, conversations[place % len(conversations)], 4, {TURN_RECALL: share}, "single_hop")
+        for place, (name, share) in enumerate(recalls.items())
+    )
+    record = {"run_id": "x", "config": {"protocol": {"name": "clag"}}, "mode": "retrieval_only", "seed": 0, "data": {}}
+    return StoredRun(record, {}, {}, rows)
+
+
+def test_a_change_is_compared_over_the_questions_that_have_a_value_in_both() -> None:
+    plain = scored({"q1": 1.0, "q2": 1.0, "q3": 0.5})
+    poison, twin = scored({"q1": 1.0, "q2": 0.0, "canary": None}), scored({"q1": 1.0, "q2": 1.0, "canary": 0.0})
+    one = StressedSystem("m", {AS_IT_IS: plain, "poison": poison, "poison_twin": twin})
+    # Means of all that each run has are 50 and 66.7; question by question the differences are 0 and -100.
+    assert change_table([one]).rows == [["m", "R@10 turns", pytest.approx(250 / 3), "-50.0"]]
+    assert lost_table([one]).rows == [["m", "0.0"]]
+    headings = [column.heading for column in data_table([one]).columns]
+    found = [dict(zip(headings, row, strict=True)) for row in data_table([one]).rows]
+    moved, lost = (row for row in found if row["against"])
+    assert (moved["data"], moved["against"], moved["n"], moved["value"]) == ("poison", "poison_twin", 2, -50.0)
+    assert (lost["data"], lost["against"], lost["n"], lost["value"]) == (AS_IT_IS, "poison_twin", 2, 0.0)
+    missing = StressedSystem("m", {AS_IT_IS: plain, "poison": poison})
+    assert change_table([missing]).rows == []  # without its twin a change is compared with nothing
+
+
+@pytest.mark.parametrize(("conversations", "shown"), [("c", "-87.5‡"), ("abcd", "-87.5*")])
+def test_differences_whose_interval_leaves_out_0_are_marked(conversations: str, shown: str) -> None:
+    before = scored({f"q{place}": 1.0 for place in range(4)}, conversations)
+    after = scored({"q0": 0.0, "q1": 0.0, "q2": 0.0, "q3": 0.5}, conversations)
+    table = change_table([StressedSystem("m", {AS_IT_IS: before, "long_gaps": after, "missing_dates": before})])
+    assert table.rows == [["m", "R@10 turns", 100.0, shown, "0.0"]]
+    assert [note for note in table.notes if note.startswith(shown[-1])] and "growth" not in " ".join(table.notes)
+    # Standard deviation 25 of four differences, Student's t of three degrees of freedom 3.182: 87.5 +- 39.8.
+    (row,) = (row for row in data_table([StressedSystem("m", {AS_IT_IS: before, "long_gaps": after})]).rows if row[2])
+    assert row[-3:] == [pytest.approx(-127.28, abs=0.01), pytest.approx(-47.72, abs=0.01), row[-1]]
+    (unmarked,) = change_table([StressedSystem("m", {AS_IT_IS: before, "missing_dates": before})]).notes[2:]
+    assert unmarked.startswith("no paired 95 % interval of a difference leaves out 0")
+
+
+@pytest.mark.parametrize(
+    ("found", "shown", "outdated"),
+    [
+        (["old", "new"], ["old"], (1.0, 1.0)),
+        (["old", "new"], ["new"], (1.0, 0.0)),
+        (["old new", "other"], ["old new"], (0.0, 0.0)),  # what was made from both is not outdated
+        ([], [], (0.0, 0.0)),
+    ],
+)
+def test_an_outdated_fact_is_a_share_of_questions(
+    tmp_path: Path, found: list[str], shown: list[str], outdated: tuple[float, float]
+) -> None:
+    hits = [HitRecord(turns, turns, 0.0, turns.split()) for turns in found]
+    places = [found.index(turns) for turns in shown]
+    retrieval = RetrievalRecord("q", "c", 4, hits, "\n".join(shown), 9, None, shown=places, also_shown=())
+    gold = ReferenceRecord("q", "c", 4, ("a",), None, ("new",), (), ("a",), {OVERRULED: ["old"]})
+    for name, record in (("retrievals", retrieval), ("references", gold)):
+        (tmp_path / f"{name}.jsonl").write_text(f"{json.dumps(asdict(record))}\n", encoding="utf-8")
+    stale = sum(turns == "old" for turns in found) / len(found) if found else None
+    scores = {"newest_retrieved": float("new" in " ".join(found)), "staleness_of_question": stale}
+    run = replace(scored({}), rows=(ScoreRow("q", "c", 4, scores, "single_hop"),), path=tmp_path)
+    (row,) = changed_facts(run).rows
+    assert (row.metrics["outdated_retrieved"], row.metrics["outdated_in_context"]) == outdated
+
+
+def test_a_page_without_changes_has_no_table_of_them(tmp_path: Path) -> None:
+    places = [f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache"]
+    with stub() as server:
+        settings = ["memory=bm25_turn", *attached(server.url), *places]
+        assert main([*settings, "--kinds", "contradicted", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "stress.md").read_text(encoding="utf-8")
+    assert "## Changed data" not in page and "## What should not count" not in page
+    assert "| system | n | newest found | newest in context | outdated found | outdated in context |" in page
+    assert "| bm25_turn | 6 | 66.7 | 66.7 | 66.7 | 66.7 |" in page
 
 
 def test_one_amount_of_noise_can_be_chosen(tmp_path: Path) -> None:
