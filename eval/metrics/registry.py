@@ -156,7 +156,12 @@ _STORED = (
         label="R@10 turns",
     ),
     _variant(STORED_RECALL, "ours, by lineage", needs=("retrievals",)),
-    _variant(SHOWN_RECALL, "ours, by lineage", needs=("retrievals",), label="in context"),
+    Metric(
+        SHOWN_RECALL,
+        "ours, by lineage: gold turns that a memory in the reader's context came from",
+        needs=("retrievals",),
+        label="in context",
+    ),
 )
 
 #: Evidence under equal conditions: docs/measures.md.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from eval.metrics.evidence import SHOWN_RECALL
 from eval.metrics.metric import Metric
 from eval.metrics.registry import METRICS, TOKEN_F1, higher_is_better, listed
 from eval.report.config import PageConfig
@@ -21,6 +22,7 @@ def metric_list(runs: Sequence[StoredRun], config: PageConfig) -> list[dict[str,
         Of each its name, its heading, its group in the menu, its source, its unit, and whether a lower value is better.
     """
     held = frozenset[str]().union(*(run.columns.scored for run in runs))
+    held -= set() if any(run.shows_contexts for run in runs) else {SHOWN_RECALL}
     found = {name: (group, METRICS[name].source if name in METRICS else "")
              for group, names in config.columns.items() for name in names}  # fmt: skip
     for group, retrieval in (("answers", False), ("evidence", True)):

@@ -145,6 +145,16 @@ class StoredRun:
         return bool(self.record["mode"] == "retrieval_only")
 
     @property
+    def context_budget(self) -> int | None:
+        """Tokens that a context may have; ``None`` without a limit."""
+        return (self.record["config"].get("context") or {}).get("budget")
+
+    @property
+    def shows_contexts(self) -> bool:
+        """Whether what is in a context says more than what was found: a reader was given it, or it has a limit."""
+        return not self.retrieval_only or self.context_budget is not None
+
+    @property
     def floor(self) -> bool:
         """Whether its answers are constants, given without a model."""
         return bool(self.record["mode"] == FLOOR)

@@ -8,6 +8,8 @@ from typing import Any
 from eval.config.prices import dates_of, load_embedding_prices, load_prices
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.loaders.question_types import ADVERSARIAL
+from eval.metrics.evidence import SHOWN_RECALL
+from eval.metrics.metric import Metric
 from eval.metrics.registry import is_share, listed, scale_of
 from eval.metrics.sessions import BY_SESSION
 from eval.results.compare.columns import ANSWERABLE, ComparisonColumn, judge_columns
@@ -191,8 +193,12 @@ def distinct_names(names: Sequence[str], runs: Sequence[StoredRun]) -> list[str]
 
 
 def _budget(run: StoredRun) -> str:
-    budget = (run.record["config"].get("context") or {}).get("budget")
-    return f"at most {budget:,} tokens of context" if budget else ""
+    return f"at most {run.context_budget:,} tokens of context" if run.context_budget else ""
+
+
+def evidence_metrics(run: StoredRun) -> list[Metric]:
+    """Return the metrics of evidence with a column, of contexts only where a run shows them."""
+    return [one for one in listed(retrieval=True) if one.name != SHOWN_RECALL or run.shows_contexts]
 
 
 def estimate(
@@ -240,7 +246,7 @@ def _estimates(
     system: Repeats, protocol: Protocol, judges: Mapping[ComparisonColumn, JudgeGroup]
 ) -> dict[str, ComparisonEstimate]:
     run = system.averaged
-    shown = (*listed(retrieval=False), *listed(retrieval=True))
+    shown = (*listed(retrieval=False), *evidence_metrics(run))
     found = {metric.heading: estimate(run, metric.name, protocol) for metric in shown}
     if not run.retrieval_only:
         column, lead = answer_metric(protocol)

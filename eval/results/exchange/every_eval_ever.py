@@ -16,7 +16,7 @@ from urllib.parse import quote
 from eval.loaders.registry import info_of
 from eval.metrics.metric import Metric
 from eval.metrics.registry import higher_is_better, listed
-from eval.results.compare.rows import answer_metric, estimate
+from eval.results.compare.rows import answer_metric, estimate, evidence_metrics
 from eval.results.stored_run import StoredRun, engines_are_here
 from eval.runs.files import write_atomic
 from eval.scoring.inference import LEVEL
@@ -107,7 +107,7 @@ def _model(run: StoredRun, identifier: str) -> dict[str, Json]:
 
 
 def _metrics(run: StoredRun, protocol: Protocol) -> list[tuple[Metric | None, str]]:
-    shown: list[tuple[Metric | None, str]] = [(metric, metric.name) for metric in listed(retrieval=True)]
+    shown: list[tuple[Metric | None, str]] = [(metric, metric.name) for metric in evidence_metrics(run)]
     if run.retrieval_only:
         return shown
     lead = answer_metric(protocol)[1]

@@ -54,6 +54,15 @@ def test_columns_in_which_no_run_has_anything_are_left_out(tmp_path: Path) -> No
     assert all(any(row[place] != "–" for row in table["rows"]) for place in range(len(table["headings"])))
 
 
+@pytest.mark.parametrize(("mode", "shown"), [("answers", True), ("retrieval_only", False)])
+def test_what_is_in_context_is_shown_where_a_reader_was_given_it(tmp_path: Path, mode: str, *, shown: bool) -> None:
+    FakeRun(mode=mode, extra_metrics=("shown_recall", "recall_turns@10"), values=lambda number, metric: 0.5).write(
+        tmp_path
+    )
+    names = [metric["name"] for metric in data_of(tmp_path)["metrics"]]
+    assert names[names.index("recall_turns@10") + 1 :] == (["shown_recall"] if shown else [])
+
+
 def test_an_interval_of_a_share_ends_at_100(tmp_path: Path) -> None:
     """Of one right answer in five the first view gave [-35.5, 75.5], and "All scores" the same."""
     FakeRun(conversations=("c",), questions_each=5, values=lambda number, metric: float(number == 0)).write(tmp_path)

@@ -63,6 +63,25 @@ def test_a_row_by_hand(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_runs_that_differ_in_their_context_budget_alone_differ_in_what_is_in_context(tmp_path: Path) -> None:
+    """A budget changes no ranking: all other columns of evidence are equal."""
+
+    def asked(share: float, mode: str = "answers", **parts: Mapping[str, object]) -> StoredRun:
+        def value(number: int, metric: str) -> float:
+            return share if metric == "shown_recall" else 0.5
+
+        return stored(tmp_path, mode=mode, extra_metrics=("shown_recall",), values=value, parts=parts)
+
+    runs = [asked(0.75), asked(0.25, context={"budget": 96})]
+    report = make_report(runs, CLAG)
+    shown = {row.label: (row.estimates["in context"].value, row.estimates["R@10"].value) for row in report.rows}
+    assert shown == {"rag": (75.0, 50.0), "rag, at most 96 tokens of context": (25.0, 50.0)}
+    assert "in context" in comparison_files(report)["compare.md"]
+    assert "in context" not in system_rows([asked(0.75, "retrieval_only")], CLAG)[0].estimates  # nobody was shown it
+    limited = system_rows([asked(0.25, "retrieval_only", context={"budget": 96})], CLAG)[0]
+    assert limited.estimates["in context"].value == 25.0
+
+
 def test_protocols_read_category_5_in_their_own_way(tmp_path: Path) -> None:
     run = stored(tmp_path, values=lambda number, metric: {"f1_set": 0.5, "abstained": 1.0}.get(metric))
     assert system_rows([run], load_protocol("xmemory"))[0].estimates["F1"].value == pytest.approx(50.0)
