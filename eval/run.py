@@ -84,12 +84,15 @@ def _run_line(line: "CommandLine", arguments: Sequence[str], *, agreed: bool) ->
     added = chosen_model(line.overrides)
     line = replace(line, overrides=(*line.overrides, *added))
     config = None if line.options else compose_run(line.overrides)
+    prepare = partial(_prepare, added, agreed=agreed)
     try:
         if config is not None:
             check_effect(config, line.overrides)
-            run_single(config, partial(_prepare, added, agreed=agreed))
+            run_single(config, prepare)
             return 0
-        return _run_in_hydra(line.arguments())
+        if line.multirun:
+            _prepare_sweep(line, added, agreed=agreed)
+        return _run_in_hydra(line.arguments(), None if line.multirun else prepare)
     except (HydraException, OmegaConfBaseException) as error:
         raise explained(arguments, error) from error
 
@@ -105,6 +108,19 @@ def _prepare(added: Sequence[str], plan: "Plan", *, agreed: bool) -> None:
 
     _fetch_model(added, agreed=agreed)
     confirm_run(plan, agreed=agreed)
+
+
+def _prepare_sweep(line: "CommandLine", added: Sequence[str], *, agreed: bool) -> None:
+    """Fetch the model that the cells of a sweep need, and say what they will cost together.
+
+    Raises:
+        AssetError: the model is not here and was not fetched.
+        ConfigError: the answer to the costs is no.
+    """
+    from eval.sweep.expense import confirm_sweep
+
+    _fetch_model(added, agreed=agreed)
+    confirm_sweep(line.overrides, line.config_dir, agreed=agreed)
 
 
 def _fetch_model(added: Sequence[str], *, agreed: bool) -> None:
@@ -126,8 +142,13 @@ def _fetch_model(added: Sequence[str], *, agreed: bool) -> None:
         fetch_missing(missing_models(added[0].partition("=")[2]), agreed=agreed, otherwise=OTHERWISE)
 
 
-def _run_in_hydra(arguments: list[str]) -> int:
-    """Let Hydra do what it is asked for, a sweep or to show a configuration; 3 where cells of a sweep are not done."""
+def _run_in_hydra(arguments: list[str], prepare: "Callable[[Plan], None] | None") -> int:
+    """Let Hydra do what it is asked for; returns 3 where cells of a sweep are not done.
+
+    Args:
+        arguments: for Hydra: a sweep, a run with a folder of configuration, or to show a configuration.
+        prepare: called before the run; ``None`` for a sweep.
+    """
     import hydra
 
     from eval.config.compose import VERSION_BASE, register_search_path
@@ -141,9 +162,15 @@ def _run_in_hydra(arguments: list[str]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors are raised, not printed
     register_search_path()
     register_launchers()
+
+    def run(config: "DictConfig") -> float:
+        assert prepare is not None
+        return run_composed(config, prepare)
+
+    task = run_composed if prepare is None else run  # launchers hand it to other processes by its name
     with callback_faults_raised(), cells_follow_this_process():
         try:
-            hydra.main(version_base=VERSION_BASE, config_path=str(CONF), config_name="config")(run_composed)()
+            hydra.main(version_base=VERSION_BASE, config_path=str(CONF), config_name="config")(task)()
         except SystemExit as ended:
             if ended.code != EXIT_INCOMPLETE:
                 raise
@@ -151,8 +178,12 @@ def _run_in_hydra(arguments: list[str]) -> int:
     return 0
 
 
-def run_composed(config: "DictConfig") -> float:
+def run_composed(config: "DictConfig", prepare: "Callable[[Plan], None]" = lambda plan: None) -> float:
     """Run what Hydra has composed.
+
+    Args:
+        config: of a run, or of one cell of a sweep.
+        prepare: called before a run outside sweeps.
 
     Returns:
         The primary metric, for sweepers that search by it; NaN for a cell that did not get to its end or has no score.
@@ -164,7 +195,7 @@ def run_composed(config: "DictConfig") -> float:
         if not OmegaConf.is_missing(HydraConfig.get().job, "num"):
             path = run_cell(config, list(HydraConfig.get().overrides.task), int(HydraConfig.get().job.num) + 1)
         else:
-            path = _run_and_compare(config)
+            path = _run_and_compare(config, prepare)
         return primary_score(Path(path), config) if path and config.score else math.nan
 
 

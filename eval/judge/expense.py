@@ -34,7 +34,7 @@ def confirm_calls(plan: JudgePlan, asked: Iterable[Asked], *, fresh: bool = Fals
         ConfigError: the answer is no.
     """
     if is_hosted(plan.backbone):
-        confirm(expense(plan, asked, fresh=fresh), agreed=plan.agreed)
+        confirm([expense(plan, asked, fresh=fresh)], agreed=plan.agreed)
 
 
 def expense(plan: JudgePlan, asked: Iterable[Asked], *, fresh: bool = False) -> Expense:

@@ -113,10 +113,15 @@ class Sweep:
 
 
 class Composer:
-    """Composes configurations outside ``hydra.main``."""
+    """Composes configurations outside ``hydra.main``.
 
-    def __init__(self) -> None:
-        self._loader = config_loader()
+    Args:
+        folder: a further folder of configuration.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._loader = config_loader(folder)
         self._datasets: dict[str, LoadedData] = {}
 
     def compose(self, overrides: Sequence[str], *, sweep: bool) -> "DictConfig":
@@ -142,7 +147,8 @@ class Composer:
         Raises:
             ConfigError: an override is wrong.
         """
-        overrides = check_command_line(["-m", *overrides]).overrides
+        options = ["-m"] if self._folder is None else ["-m", "--config-dir", str(self._folder)]
+        overrides = check_command_line([*options, *overrides]).overrides
         overrides = (*overrides, *chosen_model(overrides))
         config = self.compose(overrides, sweep=True)
         return sweep_jobs(config, self._loader), Path(config.runs_dir) / str(config.experiment)

@@ -1,6 +1,7 @@
 """Costs at a hosted model, said before the first call, and a question where somebody can answer it."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from eval.commands.asking import can_ask, confirmed
@@ -12,12 +13,16 @@ from eval.running.plan import Plan, identity_of, run_path
 from eval.runs.load import find_record
 from eval.runs.rows import ledger
 from eval.runs.rundir import CALLS
-from eval.sweep.costing import CostTotals, is_hosted, plan_calls, total
+from eval.sweep.cells import Composer, Sweep, SweepCell
+from eval.sweep.costing import CostTotals, is_hosted, plan_calls, plan_sweep, total
 from memsys.errors import ConfigError
+from memsys.llm.config import BackboneConfig
 from memsys.llm.engines.contract import SendsBatches
 from memsys.llm.ledger import CallRecord
 
 _CENT = 0.01
+#: Beginnings of the settings of a sweep that can choose another backbone.
+_CHOOSES_BACKBONE = ("backbone", "experiment", "mode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class Expense:
         known: whether the memory system says what it asks.
         later: share of ``totals`` that is sent in batches.
         most: calls and replies in ``totals`` are the most that there can be.
+        runs: of a sweep that they are for; ``None`` for one run.
     """
 
     backbone: str
@@ -41,6 +47,7 @@ class Expense:
     known: bool
     later: CostTotals = field(default_factory=CostTotals)
     most: bool = False
+    runs: int | None = None
 
     def text(self) -> str:
         """Return the costs, in one line."""
@@ -48,7 +55,8 @@ class Expense:
         earlier = f" besides {self.made:,} that were made" if self.made else ""
         about, most = ("up to", "up to ") if self.most else ("about", "")
         tokens = f"{short(self.totals.prompt)} prompt tokens and {most}{short(self.totals.reply)} reply tokens"
-        said = f"{self.backbone}: {about} {self.totals.calls:,.0f} calls{earlier} with {tokens}{more}"
+        runs = "" if self.runs is None else f"{self.runs} runs, " if self.runs != 1 else "1 run, "
+        said = f"{self.backbone}: {runs}{about} {self.totals.calls:,.0f} calls{earlier} with {tokens}{more}"
         if self.price is None:
             return f"{said}; conf/{FILE.name} has no price of it"
         at_once = self.totals - self.later
@@ -59,51 +67,108 @@ class Expense:
         return f"{said}: {shown} (list prices of {self.price.date or 'no date'}{batches})"
 
 
-def expense(plan: Plan) -> Expense | None:
-    """Estimate the rest of a run at a hosted model; ``None`` where it has none, or where nothing is left to do."""
-    backbone = plan.backbone
-    if backbone is None or not is_hosted(backbone):
-        return None
+def expenses(plan: Plan) -> list[Expense]:
+    """Estimate the rest of a run at each of its hosted models; empty where it has none, or where nothing is left."""
+    asked = [(one, of_second) for one, of_second in ((plan.backbone, False), (plan.second, True)) if _is_paid(one)]
+    if not asked:
+        return []
     data = plan.dataset.load()
     path = run_path(plan, identity_of(plan, data.sha256))
     stored = find_record(path) if path.is_dir() else None
     if stored is not None and stored.get("status") == "complete":
-        return None
+        return []
     calls, known = plan_calls(plan, shape_of(plan.dataset, data))
-    own = [each for each in calls if each.role not in plan.second_roles]
-    made, done = _made(path)
-    left = total(own) - done
-    rest = CostTotals(max(left.calls, 0), max(left.prompt, 0), max(left.reply, 0))
-    answers = total([each for each in own if each.phase == "answer"])
-    later = CostTotals(min(answers.calls, rest.calls), min(answers.prompt, rest.prompt), min(answers.reply, rest.reply))
-    later = later if isinstance(backbone.engine, SendsBatches) else CostTotals()
-    return Expense(backbone.name, rest, load_prices().get(backbone.name), made, known, later)
+    rows = list(ledger(path / CALLS, CallRecord)) if (path / CALLS).is_file() else []
+    found = []
+    for backbone, of_second in asked:
+        assert backbone is not None
+        own = [each for each in calls if (each.role in plan.second_roles) == of_second]
+        made = [row for row in rows if (row.role in plan.second_roles) == of_second]
+        left = total(own) - _sum(made)
+        rest = CostTotals(max(left.calls, 0), max(left.prompt, 0), max(left.reply, 0))
+        later = CostTotals()
+        if isinstance(backbone.engine, SendsBatches):
+            answers = total([each for each in own if each.phase == "answer"])
+            later = CostTotals(
+                min(answers.calls, rest.calls), min(answers.prompt, rest.prompt), min(answers.reply, rest.reply)
+            )
+        found.append(Expense(backbone.name, rest, load_prices().get(backbone.name), len(made), known, later))
+    return found
 
 
-def _made(folder: Path) -> tuple[int, CostTotals]:
-    """Return how many calls a run has made, and their sums; those that came from the cache count too."""
-    calls = list(ledger(folder / CALLS, CallRecord)) if (folder / CALLS).is_file() else []
-    prompts, replies = sum(each.prompt_tokens for each in calls), sum(each.completion_tokens for each in calls)
-    return len(calls), CostTotals(len(calls), prompts, replies)
+def _is_paid(backbone: BackboneConfig | None) -> bool:
+    return backbone is not None and is_hosted(backbone)
+
+
+def _sum(made: Sequence[CallRecord]) -> CostTotals:
+    """Return the sums of calls that were made; those that came from the cache count too."""
+    prompts, replies = sum(each.prompt_tokens for each in made), sum(each.completion_tokens for each in made)
+    return CostTotals(len(made), prompts, replies)
 
 
 def confirm_run(plan: Plan, *, agreed: bool) -> None:
     """Say what a run will cost; see :func:`confirm`."""
-    found = expense(plan)
-    if found is not None:
-        confirm(found, agreed=agreed)
+    confirm(expenses(plan), agreed=agreed)
 
 
-def confirm(found: Expense, *, agreed: bool) -> None:
+def confirm_sweep(overrides: Sequence[str], folder: Path | None, *, agreed: bool) -> None:
+    """Say what the runs of a sweep will cost together; see :func:`confirm`.
+
+    Args:
+        overrides: of the sweep.
+        folder: further folder of configuration.
+        agreed: go on without a question.
+
+    Raises:
+        ConfigError: the answer is no, or a setting does not exist.
+    """
+    confirm(_sweep_expenses(_paid_cells(Composer(folder), overrides)), agreed=agreed)
+
+
+def _paid_cells(composer: Composer, overrides: Sequence[str]) -> list[SweepCell]:
+    """Return the cells of a sweep with a hosted model; of those with the same backbones the first says whether."""
+    by_backbone: dict[tuple[str, ...], list[list[str]]] = {}
+    for job in composer.jobs(overrides)[0]:
+        chosen = tuple(one for one in job if one.lstrip("+~").startswith(_CHOOSES_BACKBONE))
+        by_backbone.setdefault(chosen, []).append(job)
+    found = []
+    for jobs in by_backbone.values():
+        first = composer.cell(jobs[0])
+        if first.plan is None or _is_paid(first.plan.backbone) or _is_paid(first.plan.second):
+            found += [first, *map(composer.cell, jobs[1:])]
+    return found
+
+
+def _sweep_expenses(cells: Sequence[SweepCell]) -> list[Expense]:
+    found: dict[str, Expense] = {}
+    for cost in plan_sweep(Sweep(tuple(cells), Path())).cells:
+        plan = cost.cell.plan
+        if plan is None or cost.problem or cost.state == "done":
+            continue
+        for backbone, totals, later in (
+            (plan.backbone, cost.to_pay - cost.by_second, cost.later), (plan.second, cost.by_second, CostTotals()),
+        ):  # fmt: skip
+            if backbone is not None and is_hosted(backbone):
+                price, name = load_prices().get(backbone.name), backbone.name
+                one = found.get(name, Expense(name, CostTotals(), price, 0, True, runs=0))
+                found[name] = replace(
+                    one, totals=one.totals + totals, later=one.later + later, known=one.known and cost.known,
+                    runs=(one.runs or 0) + 1,
+                )  # fmt: skip
+    return list(found.values())
+
+
+def confirm(found: Sequence[Expense], *, agreed: bool) -> None:
     """Say costs, and ask whether to go on where there is a terminal to ask.
 
     Args:
-        found: the costs.
+        found: the costs at each hosted model.
         agreed: go on without a question.
 
     Raises:
         ConfigError: the answer is no.
     """
-    say(found.text())
-    if not agreed and found.totals.calls and can_ask() and not confirmed("Go on?"):
+    for one in found:
+        say(one.text())
+    if not agreed and any(one.totals.calls for one in found) and can_ask() and not confirmed("Go on?"):
         raise ConfigError("not started; this command paid nothing")

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from eval.config.prices import Price, load_prices
+from eval.run import compose_and_run
 from eval.running.composed import compose_plan
 from eval.running.progress import TrafficSince, traffic_note
 from eval.sweep.costing import CostTotals
-from eval.sweep.expense import confirm_run, expense
+from eval.sweep.expense import confirm_run, confirm_sweep, expenses
 from eval.sweep.hosted_page import PAGE, RUNS, hosted_costs
 from memsys.errors import ConfigError
 from memsys.llm.rate_limits import RateLimits
@@ -38,8 +39,8 @@ def hosted(folder: Path, *more: str) -> Any:
 def test_a_hosted_run_says_what_it_costs_and_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = expense(hosted(tmp_path))
-    assert found is not None and found.totals.calls > 0 and found.price is not None
+    (found,) = expenses(hosted(tmp_path))
+    assert found.totals.calls > 0 and found.price is not None
     for answer, agreed in (("y\n", True), ("\n", False), ("no\n", False)):
         monkeypatch.setattr(sys, "stdin", Terminal(answer))
         monkeypatch.setattr(sys, "stderr", Terminal())
@@ -52,8 +53,8 @@ def test_a_hosted_run_says_what_it_costs_and_asks(
 
 
 def test_answers_in_batches_cost_half(tmp_path: Path) -> None:
-    live, later = (expense(hosted(tmp_path, f"backbone/engine={engine}")) for engine in ("openai", "openai_batch"))
-    assert live is not None and later is not None and live.price is not None
+    (live,), (later,) = (expenses(hosted(tmp_path, f"backbone/engine={name}")) for name in ("openai", "openai_batch"))
+    assert live.price is not None
     assert later.later.calls == live.totals.calls  # rag asks nothing while it writes
     assert "under $0.01 (list prices of 2026-03, in batches)" in later.text()
     assert "answers in batches" in replace(later, later=later.totals - CostTotals(1)).text()
@@ -61,14 +62,53 @@ def test_answers_in_batches_cost_half(tmp_path: Path) -> None:
     assert ": $2.36 (" in replace(live, price=dear).text() and ": $1.18 (" in replace(later, price=dear).text()
 
 
+def test_a_second_backbone_costs_too(tmp_path: Path) -> None:
+    xmemory = ["memory=xmemory", "dataset=locomo_sample", "embedder=hashing", f"runs_dir={tmp_path}"]
+    second = ["+backbone@second=gpt41_mini", "second_roles=[probe]", "chat_roles=[probe]"]
+    plan = compose_plan([*xmemory, f"cache_dir={tmp_path}", "backbone=gpt5_nano", *second])
+    main, other = expenses(plan)
+    assert (main.backbone, other.backbone) == ("gpt5_nano", "gpt41_mini") and main.totals.calls and other.totals.calls
+    local = replace(plan, backbone=compose_plan([*xmemory, "backbone=qwen25_coder_05b"]).backbone)
+    assert [one.backbone for one in expenses(local)] == ["gpt41_mini"]
+
+
+def test_a_sweep_says_what_all_its_runs_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = ["dataset=locomo_sample", "embedder=hashing", f"runs_dir={tmp_path}", f"cache_dir={tmp_path}"]
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with pytest.raises(ConfigError, match="not started"):
+        confirm_sweep(["memory=rag,bm25_turn", "backbone=gpt4o_mini,qwen25_coder_05b", *places], None, agreed=False)
+    (said,) = (line for line in capsys.readouterr().out.splitlines() if "prompt tokens" in line)
+    assert said.startswith("gpt4o_mini: 2 runs, about 68 calls with ")
+    confirm_sweep(["memory=rag,bm25_turn", "backbone=qwen25_coder_05b", *places], None, agreed=False)
+    assert "tokens" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [["-m", "memory=rag,bm25_turn"], ["--config-dir", ".", "memory=rag"]])
+def test_no_command_pays_before_it_asked(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    monkeypatch.setattr(sys, "stderr", said := Terminal())
+    monkeypatch.setattr("eval.run.run_one", lambda plan, wait=0.0: pytest.fail("it was run"))
+    places = ["dataset=locomo_sample", "embedder=hashing", f"runs_dir={tmp_path}", f"cache_dir={tmp_path}"]
+    with pytest.raises((ConfigError, SystemExit)) as ended:
+        compose_and_run([*command, "backbone=gpt4o_mini", *places])
+    shown = capsys.readouterr()
+    assert "gpt4o_mini: " in shown.out and "not started; this command paid nothing" in f"{ended.value}{said.getvalue()}"
+
+
 def test_a_server_of_this_machine_costs_nothing(tmp_path: Path) -> None:
     with standin("sglang") as one:
         plan = compose_plan(settings_of(one, tmp_path))
-        assert expense(plan) is None
+        assert not expenses(plan)
         run_on(one, tmp_path)
         assert plan.backbone is not None
         other = replace(plan.backbone.engine, base_urls=["http://example.org/v1"])
-        assert expense(replace(plan, backbone=replace(plan.backbone, engine=other))) is None  # it is complete
+        assert not expenses(replace(plan, backbone=replace(plan.backbone, engine=other)))  # it is complete
 
 
 def test_tokens_that_the_provider_has_seen_cost_less() -> None:
