@@ -15,11 +15,26 @@ def check_base_url(setting: str, url: str) -> None:
     Raises:
         ConfigError: names the setting.
     """
+    _check_azure(setting, url)
     check_url(setting, url, "https://host/v1")
     for page in _PAGES:
         base = url.rstrip("/").removesuffix(page)
         if base != url.rstrip("/"):
             raise ConfigError(f"{setting}: {url} names the page {page}, which is added to each request; write {base}")
+
+
+def _check_azure(setting: str, url: str) -> None:
+    """Refuse the address of one deployment and version, as Azure's own pages show it, with the one to write."""
+    try:
+        parts = urlsplit(url)
+        own = (parts.hostname or "").endswith(".azure.com")
+    except (ValueError, AttributeError, TypeError):
+        return  # no address at all
+    if own and ("api-version=" in parts.query or parts.path.startswith("/openai/deployments/")):
+        raise ConfigError(
+            f"{setting}: Azure takes requests of OpenAI's protocol at https://{parts.hostname}/openai/v1, without "
+            "api-version; write that, and name the deployment as the model"
+        )
 
 
 def asked_address(url: str, setting: str) -> str:

@@ -2,9 +2,10 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 #: Statuses of a server that is busy or has failed on the way; the same request may be taken the next time.
 RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
@@ -21,6 +22,9 @@ _UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m":
 #: Larger numbers are seconds since 1970, and those beyond the second bound milliseconds.
 _EPOCH_SECONDS, _EPOCH_MILLISECONDS = 1e9, 1e11
 _RESET, _REMAINING = "x-ratelimit-reset", "x-ratelimit-remaining"
+#: Google's detail of an error that says when to ask again, and the words of OpenAI, Groq and Google for it.
+_RETRY_INFO = "google.rpc.RetryInfo"
+_ASK_AGAIN = re.compile(rf"\b(?:try again|retry) in ({_DURATION.pattern})(?!\w)", re.IGNORECASE)
 
 
 def pause_before(retry: int, backoff_s: float) -> float:
@@ -28,15 +32,21 @@ def pause_before(retry: int, backoff_s: float) -> float:
     return min(backoff_s * 2.0**retry, LONGEST_PAUSE)
 
 
-def asked_pause(headers: Mapping[str, str]) -> float:
+def asked_pause(headers: Mapping[str, str], payload: Any = None) -> float:
     """Return the seconds that a server asks to wait; 0 where it asks for none, or for a time that has passed.
 
     Read in this order: ``retry-after-ms``; ``Retry-After`` as seconds, also with decimals, or as a date (RFC 9110,
-    10.2.3); ``x-ratelimit-reset-*`` of the limits of which nothing remains, as seconds, as ``1m30s`` or as a time.
+    10.2.3); ``x-ratelimit-reset-*`` of the limits of which nothing remains, as seconds, as ``1m30s`` or as a time;
+    ``retryDelay`` of Google's ``RetryInfo`` in the body; ``Please try again in 6m0s`` in its message.
 
     Args:
         headers: of the reply.
+        payload: JSON of its body.
     """
+    return _in_headers(headers) or next(_in_body(payload), 0.0)
+
+
+def _in_headers(headers: Mapping[str, str]) -> float:
     given = {name.lower(): value.strip() for name, value in headers.items() if len(value) <= _LONGEST_VALUE}
     now = time.time()
     milliseconds = _seconds(given.get("retry-after-ms", ""), now)
@@ -44,6 +54,20 @@ def asked_pause(headers: Mapping[str, str]) -> float:
         return milliseconds / 1000
     asked = _seconds(given.get("retry-after", ""), now)
     return _until_reset(given, now) if asked is None else asked
+
+
+def _in_body(payload: Any) -> Iterator[float]:
+    """Yield the pauses that a body asks for; Gemini wraps it in a list."""
+    body = payload[0] if isinstance(payload, list) and payload else payload
+    error = body.get("error") if isinstance(body, Mapping) else None
+    if not isinstance(error, Mapping):
+        return
+    details = error.get("details")
+    for one in details if isinstance(details, list) else ():
+        if isinstance(one, Mapping) and str(one.get("@type")).endswith(_RETRY_INFO):
+            yield seconds_in(str(one.get("retryDelay"))) or 0.0
+    if said := _ASK_AGAIN.search(str(error.get("message"))):
+        yield seconds_in(said[1]) or 0.0
 
 
 def _until_reset(given: Mapping[str, str], now: float) -> float:

@@ -257,12 +257,14 @@ class _Server:
         """Return the error of a status that is not 200, or of a reply that states an error."""
         status = status_of(response.status_code, error)
         place = response.headers.get("Location") if status in MOVED else None
-        message = f"status {status}: {f'requests are sent on to {redacted(place)}' if place else error.message}"
+        shown = status if response.status_code == _OK else response.status_code
+        message = f"status {shown}: {f'requests are sent on to {redacted(place)}' if place else error.message}"
         if status in _RETRIED_STATUS:
-            return _TransientError(message, asked_pause(response.headers))
+            return _TransientError(message, asked_pause(response.headers, _json(response)))
         if response.status_code in _NO_SUCH_PAGE:
             message = f"{message} ({asked_address(str(response.request.url), _SETTING)}{through})"
-        said, remedy = f"{self._where()} refused the request with {message}", advice(status, _SETTINGS)
+        said = f"{self._where()} refused the request with {message}"
+        remedy = advice(status, _SETTINGS, keyless=self.config.api_key_env is None)
         return (
             BackboneUnusableError(f"{said}; {remedy}; the same command then goes on") if remedy else BackboneError(said)
         )

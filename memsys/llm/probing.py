@@ -275,9 +275,9 @@ async def probe(config: BackboneConfig, log_dir: Path, *, whole: bool, stage: St
         BackboneError: the server cannot be reached, or refuses what no setting changes.
     """
     engine = config.engine.build()
-    patient = Transport(config, engine, log_dir)
+    patient = Transport(config, engine, log_dir, resumes=False)
     hasty = replace(config, transport_retries=0, max_wait_s=0)
-    impatient = Transport(hasty, engine, log_dir) if whole else None
+    impatient = Transport(hasty, engine, log_dir, resumes=False) if whole else None
     opened = [each for each in (patient, impatient) if each is not None]
     try:
         for each in opened:

@@ -1,7 +1,7 @@
 """Errors of servers, reported by status or in a body of status 200, as errors of ours."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ _WINDOW = re.compile(
 #: Statuses of an address that has moved. A request with a key is not sent on to another server.
 MOVED = frozenset({301, 302, 303, 307, 308})
 #: Names of the settings in what to do, of a backbone.
-_SETTINGS = {
+SETTINGS = {
     "part": "backbone", "key": "backbone.engine.api_key_env", "model": "backbone.model",
     "address": "backbone.engine.base_urls",
 }  # fmt: skip
@@ -34,6 +34,9 @@ _ADVICE = {
     404: "the server knows no such model or address: see {model} and {address}",
     **dict.fromkeys(MOVED, "set {address} to the address of the server itself"),
 }
+#: What to do where no key was sent, in place of what is said of one.
+_NO_KEY = "no key was sent: {key}=VARIABLE names the environment variable that holds one"
+_ABOUT_KEYS = frozenset({401, 403})
 #: Codes and types of errors whose status is not what the server sends with them (OpenAI: 429 for a spent quota).
 _LASTING_CODES = {
     **dict.fromkeys(("invalid_api_key", "authentication_error", "invalid_authentication", "unauthenticated"), 401),
@@ -158,14 +161,16 @@ def refusal_words(error: BackboneError) -> str:
     return str(error).partition("with status ")[2].partition(": ")[2] or str(error)
 
 
-def advice(status: int, settings: Mapping[str, str]) -> str:
+def advice(status: int, settings: Mapping[str, str], *, keyless: bool = False) -> str:
     """Return what to do about an error that no other attempt would change; empty where another one might.
 
     Args:
         status: of the error.
         settings: names of ``part``, ``key``, ``model`` and ``address`` in the configuration.
+        keyless: the request had no key.
     """
-    return _ADVICE.get(status, "").format(**settings)
+    text = _NO_KEY if keyless and status in _ABOUT_KEYS else _ADVICE.get(status, "")
+    return text.format(**settings)
 
 
 def _blocked(body: Mapping[str, Any]) -> str:
@@ -210,16 +215,23 @@ def _status(error: Mapping[str, Any]) -> int | None:
     return None
 
 
-def refusal(status: int, pause: float, error: StatedError) -> Exception:
+def refusal(
+    status: int,
+    pause: float,
+    error: StatedError,
+    remedy: Callable[[int], str] = lambda status: advice(status, SETTINGS),
+) -> Exception:
     """Make the error of a reply that states one.
 
     Args:
         status: of the reply.
         pause: seconds that the server asks to wait.
         error: what it states; of a status that is not 200 perhaps its words alone.
+        remedy: gives what to do about an error of some status that would meet every request; else an empty text.
     """
     known = status_of(status, error)
-    said, lowered = f"status {known}: {error.message}", error.message.lower()
+    shown = known if status == 200 else status
+    said, lowered = f"status {shown}: {error.message}", error.message.lower()
     if error.is_filter or (known in _FILTER_STATUS and any(word in lowered for word in _FILTER_WORDS)):
         return PromptWithheldError(error.message)
     at_fault = known in _FAULT_OF_REQUEST or (known == _STATUS_OF_UNKNOWN and _FAULT_WORDS.match(lowered) is not None)
@@ -229,7 +241,7 @@ def refusal(status: int, pause: float, error: StatedError) -> Exception:
         return ContextLengthError(error.message)
     said = f"the server refused the request with {said}"
     if known in _ADVICE:
-        return BackboneUnusableError(f"{said}; {advice(known, _SETTINGS)}; the same command then goes on")
+        return BackboneUnusableError(f"{said}; {remedy(known)}")
     return RequestRefusedError(said) if at_fault else BackboneError(said)
 
 

@@ -28,9 +28,11 @@ from memsys.llm.http_client import ConnectionFailedError, ExchangeError, HttpCli
 from memsys.llm.rate_limits import RateLimits
 from memsys.llm.refusals import (
     MOVED,
+    SETTINGS,
     RepeatedFailureError,
     StatedError,
     TransientServerError,
+    advice,
     refusal,
     stated_error,
     unstated_error,
@@ -45,7 +47,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_SETTING = "backbone.engine.base_urls"
 #: Characters of a server's own words that are shown.
 _LONGEST_MESSAGE = 600
 #: Bytes that are shown of a reply that is not JSON: a page to sign in at, or a stream that nobody asked for.
@@ -69,6 +70,9 @@ _LONG_PAUSE = 2.0
 #: Statuses of a page that is not there, and LM Studio's words for it, which it sends with status 200.
 _NO_SUCH_PAGE = frozenset({404, 405})
 _UNEXPECTED_PAGE = "unexpected endpoint"
+_PROXY_WANTS_KEY = 407
+#: OpenSSL's words for a reply that is no TLS.
+_NO_TLS = "wrong version number"
 
 
 class _ConnectionLostError(TransientServerError):
@@ -106,11 +110,20 @@ class Transport:
         engine: gives endpoints, and repairs them after a lost connection.
         log_dir: for the engine's log.
         batch_dir: for what is known of batches, where the engine sends some.
+        resumes: what is sent is of a command that goes on where it ended, which its errors then say.
     """
 
-    def __init__(self, config: BackboneConfig, engine: Engine, log_dir: Path, batch_dir: Path | None = None) -> None:
+    def __init__(
+        self,
+        config: BackboneConfig,
+        engine: Engine,
+        log_dir: Path,
+        batch_dir: Path | None = None,
+        *,
+        resumes: bool = True,
+    ) -> None:
         self._config, self._engine, self._log_dir = config, engine, log_dir
-        self._batch_dir = batch_dir or log_dir / "batches"
+        self._batch_dir, self._resumes = batch_dir or log_dir / "batches", resumes
         self._batches: Batches | None = None
         self._itself = engine if isinstance(engine, AnswersItself) else None
         self._http: HttpClient | None = None
@@ -266,7 +279,9 @@ class Transport:
         except TimeoutError as error:
             raise TransientServerError(f"no reply within {self._config.timeout_s} s (backbone.timeout_s)") from error
         except ConnectionFailedError as error:
-            raise _ConnectionLostError(f"{redacted(str(error))}{through}") from error
+            plain = not through and _NO_TLS in str(error)
+            hint = f"; does the server speak http, not https ({endpoint.setting})?" if plain else through
+            raise _ConnectionLostError(f"{redacted(str(error))}{hint}") from error
         except ExchangeError as error:
             raise TransientServerError(f"{redacted(str(error))}{through}") from error
         except BodyTooLargeError as error:
@@ -288,16 +303,33 @@ class Transport:
         if status != 200 or stated is not None:
             said = _without_key(stated or unstated_error(payload, raw), endpoint)
             if status in _NO_SUCH_PAGE or _UNEXPECTED_PAGE in said.message.lower():
-                said = replace(said, message=f"{said.message} ({asked_address(url, _SETTING)}{through})")
+                said = replace(said, message=f"{said.message} ({asked_address(url, endpoint.setting)}{through})")
             if status in MOVED and (place := answered.headers.get("location")):
                 said = replace(said, message=f"requests are sent on to {redacted(place)[:_LONGEST_MESSAGE]}")
-            raise refusal(status, asked_pause(answered.headers), said)
+            if status == _PROXY_WANTS_KEY and through:
+                raise BackboneUnusableError(
+                    f"the proxy refused the request with status {status}: {said.message}{through}; its address takes "
+                    "the user and password that it wants: http://USER:PASSWORD@HOST:PORT"
+                )
+            raise refusal(
+                status, asked_pause(answered.headers, payload), said, lambda known: self._remedy(known, endpoint)
+            )
         if payload is None:
             begin = _without_key(StatedError(" ".join(raw[:_BEGINNING].decode("utf-8", "replace").split())), endpoint)
             raise TransientServerError(
-                f"the reply is not JSON ({asked_address(url, _SETTING)}); it begins {begin.message!r}"
+                f"the reply is not JSON ({asked_address(url, endpoint.setting)}); it begins {begin.message!r}"
             )
         return payload
+
+    def _remedy(self, status: int, endpoint: Endpoint) -> str:
+        """Return what to do about an error that would meet every request."""
+        settings, keyless = {**SETTINGS, "address": endpoint.setting}, endpoint.api_key_env is None
+        if keyless and self._itself is not None:  # it may have found one by itself
+            settings["key"], keyless = f"the engine looks for, or that {settings['key']}", False
+        said = advice(status, settings, keyless=keyless)
+        if self._resumes:
+            return f"{said}; the same command then goes on"
+        return said.replace("=VARIABLE", "=VARIABLE (memsys probe: --key VARIABLE)")
 
     def _post_later(self, key: str) -> Callable[..., Awaitable[tuple[Any, float]]]:
         """Return what gets a reply by a batch, whose seconds are not known: 0."""
@@ -366,9 +398,10 @@ class Transport:
                 self._lost = self._lost or str(failure)
         if retries >= self._config.transport_retries:
             busy = isinstance(failure, TransientServerError) and failure.busy
+            then = ", then start the run again: it resumes" if self._resumes else ""
             raise _lasting(failure)(
                 f"backbone {self._config.name} ({label}, {endpoint.base_url}) failed {retries + 1} times, last: "
-                f"{failure}{repair}; {_BUSY if busy else _AWAY}, then start the run again: it resumes"
+                f"{failure}{repair}; {_BUSY if busy else _AWAY}{then}"
             ) from failure
         logger.info("%s: %s; sending again (%d of %d)", label, failure, retries + 1, self._config.transport_retries)
         await asyncio.sleep(pause_before(retries, self._config.backoff_s) * random.uniform(0.5, 1.0))

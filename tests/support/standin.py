@@ -33,9 +33,13 @@ class Behaviour:
     """What a server does with a request."""
 
     def __init__(self, described: Mapping[str, Any]) -> None:
-        self.told = described
+        self.told, self.asked = described, 0
 
     def reply(self, body: Mapping[str, Any]) -> tuple[Any, ...]:
+        self.asked += 1
+        busy = self.told.get("busy", {})
+        if self.asked == busy.get("at"):
+            return 429, busy["body"]
         if not body["path"].startswith(self.told["path"]):
             return 404, {"error": {"message": f"no such page: {body['path']}"}}
         if "prompt" in body and not self.told.get("completions", True):

@@ -82,7 +82,7 @@ class LiteLLMEngine:
             ConfigError: the package is not installed, or the key's environment variable is not set.
         """
         self._config.check_start()
-        return [Endpoint(*self._config.served(), self._config.api_key_env)]
+        return [Endpoint(*self._config.served(), self._config.api_key_env, "backbone.engine.api_base")]
 
     def recover(self, log_dir: Path) -> Sequence[Endpoint]:
         """Go on with the same endpoint: it is not ours to repair."""

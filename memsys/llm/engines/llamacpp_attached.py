@@ -95,7 +95,7 @@ class AttachedLlamaCpp:
         said = [(root, _said(_properties(root, key))) for root in map(server_root, urls)]
         check_alike("llama.cpp", [*self._said, *said])
         self._said = self._said or said
-        return [Endpoint(f"{root}/v1", str(told["file"]), key) for root, told in said]
+        return [Endpoint(f"{root}/v1", str(told["file"]), key, "backbone.engine.urls") for root, told in said]
 
 
 def _said(properties: Mapping[str, Any]) -> Mapping[str, Json]:

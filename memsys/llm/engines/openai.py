@@ -40,7 +40,10 @@ class OpenAIEngineConfig:
             ConfigError: names key and value.
         """
         if isinstance(self.base_urls, str) or not self.base_urls:
-            raise ConfigError("backbone.engine.base_urls must be a list of at least one URL")
+            raise ConfigError(
+                "backbone.engine.base_urls must be a list of at least one URL, also where it is one: "
+                f"'backbone.engine.base_urls=[{self.base_urls or 'https://host/v1'}]'"
+            )
         for url in self.base_urls:
             check_base_url("backbone.engine.base_urls", url)
         check_variable("backbone.engine.api_key_env", self.api_key_env)

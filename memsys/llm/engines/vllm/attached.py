@@ -41,7 +41,8 @@ class AttachedVllm:
         said = [(root, self._ask(root)) for root in map(server_root, urls)]
         check_alike("vLLM", [*self._said, *said])
         self._said = self._said or said
-        return tuple(Endpoint(f"{root}/v1", str(told["model"]), self._config.api_key_env) for root, told in said)
+        key = self._config.api_key_env
+        return tuple(Endpoint(f"{root}/v1", str(told["model"]), key, "backbone.engine.urls") for root, told in said)
 
     def _ask(self, root: str) -> Mapping[str, Json]:
         version = server_version(root)

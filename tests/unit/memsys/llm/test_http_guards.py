@@ -13,7 +13,7 @@ import pytest
 
 from memsys.embedding.hosted import HostedEmbedderConfig
 from memsys.endpoint_urls import asked_address
-from memsys.errors import BackboneError, ConfigError
+from memsys.errors import BackboneError, BackboneUnusableError, ConfigError
 from memsys.http_bodies import BodyError, BodyTooLargeError, BoundedBody
 from memsys.llm.engines.openai import OpenAIEngineConfig
 from memsys.llm.ledger import CallRecord
@@ -244,6 +244,16 @@ def test_a_failure_on_the_way_through_a_proxy_names_the_variable(
     with pytest.raises(BackboneError, match=r"variable HTTP_PROXY; NO_PROXY=host\.invalid") as raised:
         ask("http://host.invalid/v1", tmp_path, transport_retries=0)
     assert "sesame" not in str(raised.value)
+
+
+def test_a_proxy_that_wants_a_password_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was said of the server."""
+    with stub() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+        proxy.state.bodies = lambda _: (407, b"Proxy Authentication Required")
+        said = r"the proxy refused the request with status 407: Proxy Auth.* variable HTTP_PROXY; .*USER:PASSWORD@"
+        with pytest.raises(BackboneUnusableError, match=said):
+            ask("http://host.invalid/v1", tmp_path)
 
 
 def test_an_address_that_lacks_its_version_is_shown_with_the_remedy(tmp_path: Path) -> None:

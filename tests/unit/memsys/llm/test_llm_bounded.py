@@ -287,7 +287,28 @@ def test_log_probabilities_are_finite() -> None:
             read_completion(payload(logprobs={"content": [{**token, "logprob": bad}]}), 0.1)
 
 
+RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
+
+
 def test_a_pause_that_no_float_holds_is_none() -> None:
     for header in ("²", "9" * 400, "-1", "soon", ""):
         assert asked_pause({"Retry-After": header}) == 0.0
     assert asked_pause({}) == 0.0 and asked_pause({"Retry-After": " 7 "}) == 7.0
+
+
+@pytest.mark.parametrize(
+    ("message", "details", "pause"),
+    [
+        ("Quota. Please retry in 14.2s.", [{"@type": "x"}, {"@type": RETRY_INFO, "retryDelay": "14s"}], 14.0),
+        ("Rate limit reached on tokens per min. Please try again in 6m0.5s. Visit x", None, 360.5),
+        ("Please try again in 20ms.", None, 0.02),
+        ("Please try again in 5 minutes", None, 0.0),
+        ("Please try again in 1.2seconds", [{"@type": RETRY_INFO, "retryDelay": {"seconds": 3}}], 0.0),
+    ],
+)
+def test_a_pause_is_also_read_in_the_body(message: str, details: Any, pause: float) -> None:
+    body = {"error": {"message": message, "details": details}}
+    assert asked_pause({}, body) == asked_pause({}, [body]) == pause
+    assert asked_pause({"Retry-After": "3"}, body) == 3.0
+    for other in (None, [], "x", {"error": message}, {"error": None}):
+        assert asked_pause({}, other) == 0.0

@@ -6,7 +6,9 @@ import ssl
 import subprocess
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -109,8 +111,13 @@ def test_a_hanging_server_is_timed_out(server: StubServer, tmp_path: Path) -> No
         ((308, b"", {"Location": "https://other/v1"}), 1, "sent on to https://other/v1; set backbone.engine.base_urls"),
         ((200, b"<!DOCTYPE html>\n<title>Sign in"), 2, "not JSON .* begins '<!DOCTYPE html> <title>Sign in'"),
         ((200, b'data: {"choices": []}'), 2, "not JSON .* begins 'data: "),
-        ((401, {"detail": "Not authenticated"}), 1, "status 401: Not authenticated; the key is not accepted"),
+        (
+            (401, {"detail": "Not authenticated"}),
+            1,
+            "no key was sent: backbone.engine.api_key_env=VARIABLE names .* on$",
+        ),
         ((200, {"success": False, "errors": [{"code": 10000, "message": "Authentication error"}]}), 1, "status 401"),
+        ((429, {"error": {"message": "No quota", "code": "insufficient_quota"}}), 1, "status 429: No quota; no credit"),
     ],
 )
 def test_what_a_server_says_that_is_no_completion_is_shown(
@@ -350,7 +357,14 @@ def test_hosted_endpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     ("changes", "said"),
     [
         ({"base_urls": []}, "base_urls"),
-        ({"base_urls": "https://api.example.org/v1"}, "a list"),
+        (
+            {"base_urls": "https://api.example.org/v1"},
+            r"'backbone\.engine\.base_urls=\[https://api\.example\.org/v1\]'",
+        ),
+        (
+            {"base_urls": ["https://r.openai.azure.com/openai/deployments/m?api-version=2"]},
+            "at https://r.openai.azure.com/openai/v1, without api-version",
+        ),
         ({"base_urls": ["api.example.org/v1"]}, "https://host/v1"),
         ({"base_urls": ["https://user:secret@example.org/v1"]}, "no user, password or query"),
         ({"model": ""}, "model"),
@@ -553,6 +567,16 @@ def certified(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     return certificate, context
+
+
+def test_http_behind_an_https_address_is_named(tmp_path: Path) -> None:
+    """There were OpenSSL's words alone."""
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as plain:
+        Thread(target=plain.handle_request, daemon=True).start()
+        engine = StubEngine([f"https://127.0.0.1:{plain.server_port}/v1"])
+        said = r"does the server speak http, not https \(backbone\.engine\.base_urls\)\?; .* resumes"
+        with pytest.raises(BackboneError, match=said), stub() as server:
+            ask(server, tmp_path, engine=engine, transport_retries=0)
 
 
 async def answer_braces(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

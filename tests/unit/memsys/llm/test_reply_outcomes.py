@@ -14,11 +14,13 @@ from memsys.llm.contract import Reply
 from memsys.llm.ledger import CallRecord
 from memsys.llm.outcomes import reason_of
 from memsys.llm.refusals import (
+    SETTINGS,
     ContextLengthError,
     PromptWithheldError,
     RepeatedFailureError,
     RequestRefusedError,
     TransientServerError,
+    advice,
     refusal,
     stated_error,
 )
@@ -185,7 +187,7 @@ def test_a_broken_off_reply_that_an_older_version_stored_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "advice"),
+    ("status", "error", "remedy"),
     [
         (200, {"message": "Insufficient credits", "code": 402}, "add credit"),
         (200, {"message": "Insufficient credits", "code": "402"}, "add credit"),
@@ -196,16 +198,25 @@ def test_a_broken_off_reply_that_an_older_version_stored_is_none() -> None:
         (404, {"message": "The model `m` does not exist", "code": "model_not_found"}, "backbone.model"),
         (200, {"message": "bad key", "code": "invalid_api_key"}, "backbone.engine.api_key_env"),
         (401, {"message": "bad key", "code": None}, "backbone.engine.api_key_env"),
-        (403, {"message": "not yours", "code": 403}, "ask its provider"),
+        (403, {"message": "not yours", "code": 403}, "no key was sent: backbone.engine.api_key_env=VARIABLE"),
     ],
 )
 def test_what_cannot_pass_ends_at_once_and_says_what_to_do(
-    server: StubServer, tmp_path: Path, status: int, error: dict[str, Any], advice: str
+    server: StubServer, tmp_path: Path, status: int, error: dict[str, Any], remedy: str
 ) -> None:
     server.state.bodies = lambda request: (status, {"error": error})
     with pytest.raises(BackboneUnusableError) as raised:
         ask(server, tmp_path)
-    assert error["message"] in str(raised.value) and advice in str(raised.value) and server.state.count == 1
+    assert error["message"] in str(raised.value) and remedy in str(raised.value) and server.state.count == 1
+    assert status == 200 or f"status {status}: " in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(401, "is not accepted: see the variable that STUB_KEY_OF_TEST names"), (403, "ask its provider")],
+)
+def test_a_key_that_was_sent_is_spoken_of(status: int, said: str) -> None:
+    assert said in advice(status, {**SETTINGS, "key": "STUB_KEY_OF_TEST"})
 
 
 @pytest.mark.parametrize(

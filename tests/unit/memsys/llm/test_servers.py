@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -138,6 +139,13 @@ def test_the_context_is_as_long_as_the_server_says_or_what_is_assumed_is_said(
     assert found.config.window == window and said in out and bool(said) == ("context_length" in out)
 
 
+def test_a_pause_that_gemini_asks_for_in_its_body_is_kept_and_is_no_retry(tmp_path: Path) -> None:
+    with standin("gemini") as one:
+        begun = time.monotonic()
+        assert fit(config_of(one), tmp_path).found.refused.keys() == {"seed"}  # without any retry
+        assert 1.0 <= time.monotonic() - begun < 10.0
+
+
 def test_thinking_that_the_user_chose_stays(tmp_path: Path) -> None:
     with standin("ollama") as one:
         config = config_of(one, explicit=frozenset({"thinking"}))
@@ -158,7 +166,7 @@ def test_a_refused_key_is_said_by_the_runs_first_call(tmp_path: Path) -> None:
         config = replace(endpoint(server.url, "stub"), transport_retries=0)
         fitted_to = fit(config, tmp_path)
         assert fitted_to.config == config and fitted_to.found is None
-        with pytest.raises(BackboneUnusableError, match="the key is not accepted"):
+        with pytest.raises(BackboneUnusableError, match=r"no key was sent: .*\(memsys probe: --key VARIABLE\).* one$"):
             asyncio.run(probe(config, tmp_path, whole=False))
 
 
