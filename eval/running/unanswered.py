@@ -24,11 +24,12 @@ _ADVICE = {
     "cut at their limit of tokens": "raise {role}.max_tokens, or switch thinking off (backbone.thinking)",
     "malformed": (
         "let the server bind replies to the schema, where it can (backbone.structured=json_schema or json_object), "
-        "choose a reader of plain text (reader=locomo), raise {role}.max_tokens, or start the server with its "
-        "reasoning parser"
+        "{plain}raise {role}.max_tokens, or start the server with its reasoning parser"
     ),
     "withheld": "a filter withholds them: change the filter of the server, or choose another backbone",
 }
+_ALL = "replies"
+_PLAIN = "choose a reader of plain text (reader=locomo), "
 _ANSWER, _JUDGE = "answer", "judge"
 
 
@@ -109,7 +110,7 @@ class UnansweredWatch:
         kind = _kind(call)
         reader = call.phase == _ANSWER
         role = "judge.role" if call.phase == _JUDGE else f"{'reader' if reader else 'memory'}.roles.{call.role}"
-        for name, stops in (("replies", True), (f"replies of {role}", reader)):
+        for name, stops in ((_ALL, True), (f"replies of {role}", reader)):
             group = self._groups.setdefault(name, _Group())
             group.calls += 1
             group.kinds += Counter([kind] if kind else [])
@@ -119,7 +120,7 @@ class UnansweredWatch:
     def close(self) -> None:
         """Say of a role what its first calls did not show, or of which there were not so many."""
         for name, group in self._groups.items():
-            if name != "replies" and not group.said and group.share >= self._limits.warn_share:
+            if name != _ALL and not group.said and group.share >= self._limits.warn_share:
                 self._warn(_text(f"the {group.calls} {name}", group, name.rpartition(" ")[2]))
 
     def _look(self, name: str, group: _Group, role: str, stops: bool) -> None:
@@ -132,7 +133,8 @@ class UnansweredWatch:
             raise BackboneUnusableError(
                 f"{text}. The run stops here (unanswered.stop_share={limits.stop_share:g}; null: it goes on)"
             )
-        self._warn(text)
+        if name != _ALL or len(self._groups) > 2:  # of one role alone it would be said twice
+            self._warn(text)
 
 
 def _kind(call: CallRecord) -> str:
@@ -150,7 +152,8 @@ def _kind(call: CallRecord) -> str:
 
 def _text(which: str, group: _Group, role: str) -> str:
     found = ", ".join(f"{count} are {kind}" for kind, count in group.kinds.most_common())
-    advice = _ADVICE[group.kinds.most_common(1)[0][0]].format(role=role)
+    plain = _PLAIN if role.startswith("reader.") else ""
+    advice = _ADVICE[group.kinds.most_common(1)[0][0]].format(role=role, plain=plain)
     return f"of {which} {found}: {advice}"
 
 

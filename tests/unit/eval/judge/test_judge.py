@@ -162,7 +162,7 @@ def test_a_judge_whose_replies_answer_nothing_is_warned_of(
     server.state.replies = lambda request: ""
     assert main([str(write_run(tmp_path)), *arguments(server, tmp_path)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "warning: of the first 20 replies 20 are empty: see backbone.prompt_mode" in shown
+    assert "warning: of the first 20 replies of judge.role 20 are empty: see backbone.prompt_mode" in shown
 
 
 def test_a_judge_that_is_told_to_end_says_that_its_verdicts_are_kept(

@@ -50,10 +50,12 @@ def test_twenty_calls_that_answer_nothing_stop_the_run(call: CallRecord, kind: s
 def test_a_share_between_the_limits_is_said_and_the_run_goes_on() -> None:
     said = watched(*[EMPTY] * 10, *[GOOD] * 30)
     assert [line.partition(": ")[0] for line in said] == [
-        "of the first 20 replies 10 are empty", "of the first 20 replies of reader.roles.default 10 are empty",
-    ]  # fmt: skip
+        "of the first 20 replies of reader.roles.default 10 are empty"
+    ]
+    judged = watched(*[replace(MALFORMED, phase="judge")] * 20, stop_share=None)
+    assert len(judged) == 1 and "of judge.role 20 are malformed" in judged[0] and "reader" not in judged[0]
     assert watched(*[EMPTY] * 9, *[GOOD] * 11) == []
-    assert len(watched(*[EMPTY] * 40, stop_share=None)) == 2
+    assert len(watched(*[EMPTY] * 40, stop_share=None)) == 1
 
 
 def test_a_role_of_the_memory_is_named_and_stops_no_run() -> None:
