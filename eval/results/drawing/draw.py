@@ -208,6 +208,11 @@ def _lines(axes: "Axes", panel: Panel) -> None:
     for curve in panel.curves:
         found = sorted(((float(x), point) for x, point in curve.values.items()), key=lambda item: item[0])
         _errorbar(axes, curve, [x for x, _ in found], [point for _, point in found], "-")
+    if panel.logarithmic:
+        log_axis(axes)
+        log_axis(axes, "y", between=False)
+    for x, y in panel.crossings:
+        axes.plot(x, y, color="black", marker="|", markersize=11, zorder=3)
 
 
 def _points(axes: "Axes", panel: Panel) -> None:

@@ -54,6 +54,8 @@ class Panel:
         places: order of the categories; empty where the horizontal axis has numbers.
         levels: lines across.
         limits: ends of the horizontal axis; ``None`` fits it to the numbers.
+        crossings: points where two lines cross.
+        logarithmic: both axes, of a panel of lines whose values are positive.
     """
 
     title: str
@@ -64,6 +66,8 @@ class Panel:
     places: tuple[str, ...] = ()
     levels: tuple[Level, ...] = ()
     limits: tuple[float, float] | None = None
+    crossings: tuple[tuple[float, float], ...] = ()
+    logarithmic: bool = False
 
     @property
     def has_values(self) -> bool:

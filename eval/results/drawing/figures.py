@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from eval.commands import escaping
 from eval.runs.files import disk_error
@@ -101,19 +101,21 @@ def label_of(series: Series) -> str:
     return marked(series.label, [*series.groups.values(), *([series.overall] if series.overall else [])])
 
 
-def log_axis(axes: "Axes", *, between: bool = True) -> None:
-    """Make the horizontal axis logarithmic, with plain numbers: an SVG keeps text, and so would show raw math.
+def log_axis(axes: "Axes", which: Literal["x", "y"] = "x", *, between: bool = True) -> None:
+    """Make an axis logarithmic, with plain numbers: an SVG keeps text, and so would show raw math.
 
     Args:
         axes: whose axis.
+        which: the horizontal or the vertical one.
         between: number the threes between the powers of ten too.
     """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if between else (1,)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.12g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set(**{f"{which}scale": "log"})
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(LogLocator(subs=(1, 3) if between else (1,)))
+    axis.set_major_formatter(StrMethodFormatter("{x:,.12g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def bar_lengths(points: Sequence[Point]) -> list[list[float]]:

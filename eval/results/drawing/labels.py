@@ -1,6 +1,7 @@
 """Labels next to what they name, where they hide neither a mark nor another label."""
 
 from collections.abc import Sequence
+from math import log10
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -85,11 +86,13 @@ def _leader(colour: str, edge: tuple[float, float]) -> dict[str, Any]:
 
 def label_ends(axes: "Axes", labels: Sequence[Label]) -> None:
     """Write labels right of the axes at the height of what they name, moved apart where they would touch."""
+    logarithmic = axes.get_yscale() == "log"
     height = axes.get_window_extent().height
-    low, high = axes.get_ylim()
+    low, high = map(log10, axes.get_ylim()) if logarithmic else axes.get_ylim()
     step = (high - low) * 13.0 * axes.figure.dpi / 100 / height
     order = sorted(labels, key=lambda label: (label[2], label[0]))
-    heights = spread([y for _, _, y, _ in order], step)
+    heights = spread([log10(y) if logarithmic else y for _, _, y, _ in order], step)
+    heights = [10**place for place in heights] if logarithmic else heights
     for (text, x, y, colour), place in zip(order, heights, strict=True):
         axes.annotate(
             text, (x, y), (1.02, place), xycoords="data", textcoords=axes.get_yaxis_transform(), fontsize=_SIZE,

@@ -1,12 +1,14 @@
 """Figure of what memories cost over their life, one for each data set: total tokens by questions, score by tokens."""
 
 from collections.abc import Sequence
+from itertools import permutations
+from typing import TypeAlias
 
 from eval.results.compare.rows import SystemRow, system_rows
 from eval.results.drawing.figure_spec import Curve, Origin, Panel, Place, Sheet, exact
 from eval.results.drawing.figures import Point
 from eval.results.figures.own import PlotGroup, short_labels
-from eval.results.own.life_cycle import LifeCost, life_costs
+from eval.results.own.life_cycle import AGAINST, LifeCost, break_even, life_costs
 from eval.results.tables.costs import turns_written
 from eval.scoring.protocols import Protocol
 
@@ -14,6 +16,8 @@ from eval.scoring.protocols import Protocol
 _ASKED = (1, 3, 10, 30, 100, 300, 1000, 3000)
 #: Inches of the panels: names of some twenty systems need room.
 _WIDTHS = (6.4, 7.4, 6.4)
+#: A system's number, row and costs.
+_Known: TypeAlias = tuple[int, SystemRow, LifeCost]
 
 
 def life_cycle_sheets(groups: Sequence[PlotGroup], protocol: Protocol) -> list[Sheet]:
@@ -35,6 +39,7 @@ def _sheet(name: str, group: PlotGroup, protocol: Protocol) -> Sheet | None:
         return None
     sizes = [turns_written(row.run.summary) / max(len(row.run.conversations), 1) for _, row, _ in known]
     turns = sum(sizes) / len(sizes)
+    crossings = _crossings(known, turns)
     panels = (
         Panel(
             "writing once, asking often",
@@ -42,12 +47,15 @@ def _sheet(name: str, group: PlotGroup, protocol: Protocol) -> Sheet | None:
             "tokens in all, thousands",
             "lines",
             tuple(_curve(number, row, costs, turns) for number, row, costs in known),
+            crossings=crossings,
+            logarithmic=True,
         ),
         _against("F1", "F1 (%)", known, turns),
         _against("R@10", "R@10 (%)", known, turns),
     )
+    tick = f"; from a vertical tick on a system takes fewer than {' or '.join(AGAINST)}" if crossings else ""
     remark = (
-        f"{group.title}; protocol {protocol.name}. Tokens of prompts and replies of writing and asking. F1 and "
+        f"{group.title}; protocol {protocol.name}. Tokens of prompts and replies of writing and asking{tick}. F1 and "
         "R@10: against tokens for a question where 100 are asked of a conversation."
     )
     return Sheet(f"life_cycle_{name}", panels, remark, widths=_WIDTHS, columns=2, height=5.4)
@@ -62,9 +70,19 @@ def _curve(number: int, row: SystemRow, costs: LifeCost, turns: float) -> Curve:
     return Curve(row.label, values, number, _origin(row))
 
 
-def _against(
-    column: str, label: str, known: Sequence[tuple[int, SystemRow, LifeCost]], turns: float, asked: int = 100
-) -> Panel:
+def _crossings(known: Sequence[_Known], turns: float) -> tuple[tuple[float, float], ...]:
+    """Return where systems come to cost less than those that the table sets them against, within the panel."""
+    found = set()
+    for (_, row, costs), (_, other, others) in permutations(known, 2):
+        even = break_even(costs, others)
+        if other.run.memory in AGAINST and not row.run.reference and not isinstance(even, str):
+            asked = even * turns
+            if _ASKED[0] <= asked <= _ASKED[-1]:
+                found.add((asked, costs.of(turns, asked) / 1000))
+    return tuple(sorted(found))
+
+
+def _against(column: str, label: str, known: Sequence[_Known], turns: float, asked: int = 100) -> Panel:
     curves = [
         Curve(row.label, {costs.of(turns, asked) / asked: row.estimates[column].point}, number, _origin(row))
         for number, row, costs in known

@@ -1,7 +1,7 @@
 """Cost of a memory over its life: writing n turns and asking m questions, and from which m on one is the cheaper."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import permutations
 from math import fsum
 from typing import Any
@@ -23,6 +23,8 @@ UNITS = ("calls", "tokens", "seconds", "dollars")
 #: Systems that others are set against, where a group has them.
 AGAINST = ("rag", "full_context")
 ALWAYS, NEVER = "always", "never"
+#: Column of the break-even in the CSV file.
+EVEN = "break_even_questions_per_100_turns"
 
 LEGEND = (
     "write: for a turn of building the memory; read: for a question of retrieving and answering; by the run's ledger, "
@@ -63,6 +65,11 @@ def break_even(one: LifeCost, other: LifeCost) -> float | str:
     if one.read < other.read:
         return (one.write - other.write) / (other.read - one.read) if one.write > other.write else ALWAYS
     return ALWAYS if one.read == other.read and one.write < other.write else NEVER
+
+
+def per_100(even: float | str) -> float | str:
+    """Return a break-even in questions for 100 turns."""
+    return even if isinstance(even, str) else 100 * even
 
 
 def life_costs(run: StoredRun) -> dict[str, LifeCost]:
@@ -125,7 +132,7 @@ def life_page(groups: Sequence[QualityGroup]) -> TablePage:
         Section(group.title, group.key, [life_table(lines)], [(line.label, line.run) for line in lines])
         for group, lines in found
     ]
-    names = ("dataset", "backbone", "run", "system", "unit", "write", "read", "other", "break_even")
+    names = ("dataset", "backbone", "run", "system", "unit", "write", "read", "other", EVEN)
     rows = (row for _, lines in found for row in _pairs(lines))
     return TablePage(NAME, "Costs over the life of a memory", LEGEND, sections, records(names, rows))
 
@@ -138,7 +145,7 @@ def life_table(lines: Sequence[SystemLine]) -> Table:
     digits = {"calls": 2, "tokens": 0, "seconds": 2, "dollars": 6}
     units = [unit for unit in UNITS if any(unit in found for found in costs.values())]
     shown += [Column(f"{part} {unit}", digits=digits[unit]) for unit in units for part in ("write", "read")]
-    shown += [Column(f"even with {line.label}") for line in others]
+    shown += [Column(f"even with {line.label}, questions per 100 turns") for line in others]
     rows: list[list[Cell]] = []
     for line in lines:
         own = costs[line.label]
@@ -155,18 +162,23 @@ def life_table(lines: Sequence[SystemLine]) -> Table:
 def _even(one: Mapping[str, LifeCost], other: Mapping[str, LifeCost]) -> Cell:
     if "tokens" not in one or "tokens" not in other:
         return None
-    found = break_even(one["tokens"], other["tokens"])
-    return found if isinstance(found, str) else 100 * found
+    return per_100(break_even(one["tokens"], other["tokens"]))
+
+
+def _amounts(cost: LifeCost, unit: str) -> dict[str, object]:
+    """Return both costs for the CSV file; dollars with more decimals than it has, since a turn costs few of a cent."""
+    found = asdict(cost)
+    return {name: f"{value:.9f}" for name, value in found.items()} if unit == "dollars" else found
 
 
 def _pairs(lines: Sequence[SystemLine]) -> list[dict[str, object]]:
-    """Return the break-even of every two systems in every unit that both have, in questions for a turn."""
+    """Return the break-even of every two systems in every unit that both have."""
     costs = {line.label: life_costs(line.run) for line in lines}
     return [
         {
             "dataset": one.run.dataset, "backbone": one.run.backbone, "run": one.run.run_id, "system": one.label,
-            "unit": unit, "write": costs[one.label][unit].write, "read": costs[one.label][unit].read,
-            "other": other.label, "break_even": break_even(costs[one.label][unit], costs[other.label][unit]),
+            "unit": unit, **_amounts(costs[one.label][unit], unit),
+            "other": other.label, EVEN: per_100(break_even(costs[one.label][unit], costs[other.label][unit])),
         }
         for one, other in permutations(lines, 2)
         for unit in UNITS

@@ -2,10 +2,12 @@
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 
 from eval.results.compare.rows import dollars_per_question
+from eval.results.drawing.draw import draw_sheet
 from eval.results.figures.life_cycle import life_cycle_sheets
 from eval.results.figures.own import groups
 from eval.results.own.life_cycle import LifeCost, break_even, life_costs, life_page
@@ -68,9 +70,24 @@ def test_the_page_has_costs_and_break_even() -> None:
     page, data, _ = life_page(quality_groups(runs)).files.values()
     row = next(line for line in page.splitlines() if line.startswith("| amem "))
     assert row == "| amem | 50.0 | 100.0 | 2.00 | 1.00 | 1,000 | 600 | 1.00 | 0.50 | never | 10.6 |"
-    found = {(row["system"], row["other"], row["unit"]): row["break_even"] for row in csv.DictReader(io.StringIO(data))}
-    assert found["amem", "full_context", "tokens"] == "0.1064" and found["rag", "amem", "tokens"] == "always"
+    assert "even with full_context, questions per 100 turns" in page
+    even = "break_even_questions_per_100_turns"
+    found = {(row["system"], row["other"], row["unit"]): row[even] for row in csv.DictReader(io.StringIO(data))}
+    assert found["amem", "full_context", "tokens"] == "10.6383" and found["rag", "amem", "tokens"] == "always"
+    assert not any(unit == "dollars" for _, _, unit in found) and "dollars" not in page.partition("##")[2]
     assert life_page([]).files["life_cycle.csv"].count("\n") == 1
+
+
+def test_a_backbone_with_a_price_gives_dollars() -> None:
+    """By 0.15 dollars a million prompt tokens: 0.00015 a turn, 0.0015 a question of the whole conversation."""
+    runs = [run_of(*one, backbone="gpt4o_mini") for one in (("amem", 1000, 600), ("full_context", 0, 10_000))]
+    page, data, _ = life_page(quality_groups(runs)).files.values()
+    row = next(line for line in page.splitlines() if line.startswith("| amem "))
+    assert row == "| amem | 50.0 | 100.0 | 2.00 | 1.00 | 1,000 | 600 | 1.00 | 0.50 | 0.000150 | 0.000090 | 10.6 |"
+    (dollars,) = [
+        one for one in csv.DictReader(io.StringIO(data)) if (one["system"], one["unit"]) == ("amem", "dollars")
+    ]
+    assert dollars["break_even_questions_per_100_turns"] == "10.6383" and dollars["write"] == "0.000150000"
 
 
 def test_a_figure_for_each_data_set() -> None:
@@ -81,4 +98,16 @@ def test_a_figure_for_each_data_set() -> None:
     by_label = {curve.label: curve.values for curve in whole.curves}
     assert by_label["amem"][100].value == (100 * 1000 + 100 * 600) / 1000
     assert [next(iter(curve.values)) for curve in f1.curves] == [1600.0, 500.0]
+    assert whole.crossings == () and "tick" not in sheet.remark
     assert life_cycle_sheets(groups(runs[:1]), load_protocol("clag")) == []
+
+
+def test_the_figure_marks_from_where_on_a_system_takes_less_than_the_whole_conversation(tmp_path: Path) -> None:
+    """Of 100 turns: 100,000 and 600 a question as much as 10,000 a question after 10.6 questions, 106,383 tokens."""
+    runs = [run_of("amem", 1000, 600), run_of("full_context", 0, 10_000)]
+    (sheet,) = life_cycle_sheets(groups(runs), load_protocol("clag"))
+    (crossing,) = sheet.panels[0].crossings
+    assert crossing == pytest.approx((100 * 1000 / 9400, 10 * 1000 / 94))
+    assert "from a vertical tick on a system takes fewer than rag or full_context" in sheet.remark
+    drawn = draw_sheet(sheet, tmp_path).read_text(encoding="utf-8")
+    assert ">10,000<" in drawn and drawn.count(">amem") == 3  # at the end of its line too
