@@ -3,7 +3,7 @@
 import asyncio
 import atexit
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
@@ -14,13 +14,13 @@ from eval.commands.terminal import say
 from eval.config.prices import load_prices
 from eval.running.budgets import RunMeters
 from eval.running.server_requests import ask_for_servers
-from eval.running.servers import FittedBackbone, fitted
+from eval.running.servers import FittedBackbone, begun_with, fitted
 from eval.runs.rundir import CallFolder
 from memsys.llm.budget import SpendingMeter
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import LanguageModel
 from memsys.llm.delegate import DelegatingModel
-from memsys.llm.engines.contract import Engine
+from memsys.llm.engines.contract import Engine, ServedByOthers
 from memsys.llm.ledger import CallRecord
 from memsys.settings import check_flags, check_minimum
 from memsys.vocabulary import Json
@@ -200,6 +200,7 @@ class Opening:
         known_servers: folder of replies, below which is what is known of servers; ``None``: nothing is asked of them.
         meter: what may be spent; ``None`` for no limit.
         tell: gets lines on what is asked of a server and which settings follow.
+        begun: what a run that goes on knows of the server; ``None`` before its first call.
     """
 
     seed: int
@@ -209,6 +210,7 @@ class Opening:
     known_servers: Path | None = None
     meter: SpendingMeter | None = None
     tell: Callable[[str], None] = say
+    begun: Mapping[str, Any] | None = None
 
 
 @asynccontextmanager
@@ -225,7 +227,7 @@ async def open_backbone(
 
     known = FittedBackbone(config)
     if opening.known_servers is not None:
-        known = await fitted(config, opening.known_servers, opening.log_dir, opening.tell)
+        known = await fitted(config, opening.known_servers, opening.log_dir, opening.tell, opening.begun)
     backbone = Backbone(
         known.config,
         engine,
@@ -265,7 +267,7 @@ async def connect(
     """
     configs = [choice.main, *([choice.second] if choice.second else [])]
     places = [("logs", meters.main), ("logs/second", meters.second)]
-    opened = []
+    opened, begun = [], begun_with(directory.path)
     for config, engine, (logs, meter) in zip(configs, engines_for(configs, choice.serving), places, strict=False):
         opening = Opening(
             seed=choice.seed,
@@ -274,8 +276,9 @@ async def connect(
             make_cache=make_cache,
             known_servers=None if choice.serving.shared else choice.cache_dir,
             meter=meter,
+            begun=begun.get(config.name),
         )
         opened.append(await stack.enter_async_context(open_backbone(config, engine, opening)))
     main, *second = (backbone for backbone, _ in opened)
-    asked = [known.record() for _, known in opened if known.found is not None]
+    asked = [known.record() for _, known in opened if isinstance(known.config.engine, ServedByOthers)]
     return Backbones(main, second[0] if second else None, choice.second_roles, asked)

@@ -1,16 +1,19 @@
 """Backbones at servers of others: what those take is found out before the first call, and the settings follow."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from eval.commands.terminal import announced, say
+from eval.runs.load import find_record
+from eval.runs.rundir import CALLS
 from memsys.credentials import redacted
 from memsys.errors import BackboneError, BackboneUnusableError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.engines.contract import ServedByOthers
-from memsys.llm.findings import ChosenSetting, Findings, FindingsStore, with_choices
+from memsys.llm.findings import ChosenSetting, Findings, FindingsStore, findings_of, with_choices
 from memsys.vocabulary import Json
 
 logger = logging.getLogger(__name__)
@@ -41,8 +44,27 @@ def findings_folder(cache_dir: Path) -> Path:
     return cache_dir / "servers"
 
 
+def begun_with(run: Path) -> dict[str, Mapping[str, Any]]:
+    """Return what a run knows of its servers since its first call, by backbone; empty before it.
+
+    Its later parts have the same settings, whatever was found out meanwhile: replies in the cache are found again, and
+    one run's answers are made in one way.
+
+    Args:
+        run: its folder.
+    """
+    calls = run / CALLS
+    if not calls.is_file() or not calls.stat().st_size:
+        return {}
+    return {str(one["backbone"]): one for one in (find_record(run) or {}).get("servers") or ()}
+
+
 async def fitted(
-    config: BackboneConfig, cache_dir: Path, log_dir: Path, tell: Callable[[str], None] = say
+    config: BackboneConfig,
+    cache_dir: Path,
+    log_dir: Path,
+    tell: Callable[[str], None] = say,
+    begun: Mapping[str, Any] | None = None,
 ) -> FittedBackbone:
     """Find out what a backbone's server takes, if it is one of others, and choose the settings that follow.
 
@@ -53,6 +75,7 @@ async def fitted(
         cache_dir: of the replies, with a folder of what is known of servers.
         log_dir: for the engine's log.
         tell: gets lines on what is asked and which settings follow.
+        begun: record of it in a run that goes on, see :func:`begun_with`; ``None`` before a run's first call.
 
     Raises:
         ConfigError: a setting that the user gave is none that the server takes.
@@ -61,13 +84,12 @@ async def fitted(
         return FittedBackbone(config)
     address, model = config.engine.served()
     store = FindingsStore(findings_folder(cache_dir))
-    found = store.get(address, model)
-    if found is None:
-        found = await _asked(config, log_dir, tell)
-        if found is None:
-            _tell_assumed(config, tell)
-            return FittedBackbone(config)
+    found = store.get(address, model) if begun is None else findings_of(begun.get("found"))
+    if found is None and begun is None and (found := await _asked(config, log_dir, tell)) is not None:
         keep(store, config, found)
+    if found is None:
+        _tell_assumed(config, tell)
+        return FittedBackbone(config)
     changed, chosen = with_choices(config, found, f"the server of backbone {config.name}")
     for one in chosen:
         tell(f"backbone {config.name}: chosen for its server: {one}")

@@ -214,6 +214,18 @@ def _sizes(config: BackboneConfig, found: Findings) -> list[ChosenSetting]:
     return chosen
 
 
+def findings_of(stored: Mapping[str, Any] | None) -> Findings | None:
+    """Read findings as a file has them; ``None`` for none.
+
+    Raises:
+        TypeError: there is no mapping.
+    """
+    if stored is None:
+        return None
+    known = {each.name for each in fields(Findings)}
+    return Findings(**{name: value for name, value in dict(stored).items() if name in known})
+
+
 class FindingsStore:
     """Findings about servers in a folder, by address and model.
 
@@ -232,8 +244,9 @@ class FindingsStore:
         """Return what was found; ``None`` where nothing was, or too long ago, or the file cannot be read."""
         try:
             stored = json.loads(self.path(address, model).read_text(encoding="utf-8"))
-            known = {each.name for each in fields(Findings)}
-            found = Findings(**{name: value for name, value in stored["found"].items() if name in known})
+            found = findings_of(stored["found"])
+            if found is None:
+                return None
             old = datetime.now(UTC) - datetime.fromisoformat(found.asked) > _VALID
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None

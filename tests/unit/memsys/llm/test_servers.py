@@ -6,6 +6,7 @@ import os
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from eval.api.parts import choose, endpoint, given_backbone
 from eval.judge.__main__ import make_plan as judge_plan
 from eval.running.composed import compose_plan
 from eval.running.servers import findings_folder, fitted
-from memsys.errors import BackboneUnusableError, ConfigError
+from memsys.errors import BackboneUnusableError, BudgetSpentError, ConfigError
 from memsys.llm import probing
 from memsys.llm.config import BackboneConfig
 from memsys.llm.findings import Findings, FindingsStore
@@ -60,6 +61,31 @@ CHOSEN: dict[str, dict[str, Any]] = {
         "thinking": "off", "thinking_switch": {"reasoning": {"enabled": False}}, "context_length": 32768,
     },
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("silent_at_first", [True, False])
+def test_a_run_that_goes_on_keeps_its_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent_at_first: bool
+) -> None:
+    """Whatever is found out about its server meanwhile: its answers are made in one way."""
+
+    async def silent(*arguments: object) -> None:
+        return None
+
+    with standin("mistral") as one:
+        with monkeypatch.context() as patch, pytest.raises(BudgetSpentError):
+            if silent_at_first:
+                patch.setattr("eval.running.servers._asked", silent)
+            run_on(one, tmp_path, "budget.tokens=1", "schedule.questions_in_flight=1")
+        store = FindingsStore(findings_folder(tmp_path / "cache"))
+        store.put(
+            one.url, "stub", Findings(thoughts="none", asked=datetime.now(UTC).isoformat(), structured="json_schema")
+        )
+        record = run_on(one, tmp_path)
+        answered = [body for body in one.server.state.requests if "sky" not in str(body.get("messages"))]
+    assert record["status"] == "complete" and len({body["max_tokens"] for body in answered[-2:]}) == 1
+    chosen = {each["name"]: each["chosen"] for each in record["servers"][0]["chosen"]}
+    assert chosen == ({} if silent_at_first else CHOSEN["mistral"])
 
 
 def test_each_stand_in_is_tried() -> None:
