@@ -36,7 +36,12 @@ class FittedBackbone:
     def record(self) -> dict[str, Json]:
         """Return what ``run.json`` says of it."""
         chosen = [asdict(one) for one in self.chosen]
-        return {"backbone": self.config.name, "chosen": chosen, "found": asdict(self.found) if self.found else None}
+        found = asdict(self.found) if self.found else None
+        return {"backbone": self.config.name, "server": _server(self.config), "chosen": chosen, "found": found}
+
+
+def _server(config: BackboneConfig) -> str:
+    return redacted(config.engine.served()[0]) if isinstance(config.engine, ServedByOthers) else ""
 
 
 def findings_folder(cache_dir: Path) -> Path:
@@ -83,6 +88,11 @@ async def fitted(
     if not isinstance(config.engine, ServedByOthers):
         return FittedBackbone(config)
     address, model = config.engine.served()
+    if begun is not None and begun.get("server", "") not in ("", _server(config)):
+        tell(
+            f"backbone {config.name}: this run began at {begun['server']} and goes on at {_server(config)}; the replies of "
+            "both count as those of one model, by its name"
+        )
     store = FindingsStore(findings_folder(cache_dir))
     found = store.get(address, model) if begun is None else findings_of(begun.get("found"))
     if found is None and begun is None and (found := await _asked(config, log_dir, tell)) is not None:

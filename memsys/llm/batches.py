@@ -30,7 +30,9 @@ _PHASES = frozenset({"answer", "judge"})
 #: Bytes of a batch's file, below the 200 MB that OpenAI allows.
 _MOST_BYTES = 100_000_000
 _WINDOW = "24h"
-_ENDED = frozenset({"completed", "expired", "cancelled"})
+#: States of a batch that somebody stopped, who is not to pay for another one unasked.
+_CANCELLED = frozenset({"cancelled", "canceled"})
+_ENDED = _CANCELLED | {"completed", "expired"}
 #: Polls in a row that may fail before the run stops; the batch goes on meanwhile.
 _MOST_FAILURES = 20
 _MARK = "memsys"
@@ -231,6 +233,11 @@ class Batches:
             if ended.get(kind):
                 self._deliver(await self._pages.page(f"/files/{ended[kind]}/content", largest=_RESULT_BYTES))
         self._delivered.update(sent.keys)
+        if ended["status"] in _CANCELLED:
+            self._forget(sent)
+            raise BackboneUnusableError(
+                f"the batch {sent.batch_id} was cancelled; the same command asks what it left open in another one"
+            )
         what = f"the batch {sent.batch_id} is {ended['status']} without this reply"
         self._fail(sent.keys, TransientServerError(what))
 

@@ -3,12 +3,13 @@
 The run then stops and can be resumed.
 
 Calls in flight when the limit is met are finished, stored and booked before the run stops, so that nothing that was
-paid for is lost; by so much the limit can be passed. Replies from the cache cost nothing and are not stopped.
+paid for is lost; by so much the limit can be passed. Replies from the cache cost nothing and are not stopped. Of calls
+that go out together as a batch, whose costs are known when all are paid, no more are begun than the budget can pay.
 """
 
 import asyncio
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from memsys.errors import BudgetSpentError
 
@@ -27,6 +28,16 @@ class TextPrice(Protocol):
 
     def of(self, tokens: float) -> float:
         """Return the cost of these tokens in dollars."""
+
+
+class Expected(NamedTuple):
+    """Most that a call can cost, where it is counted before it is made."""
+
+    tokens: int = 0
+    dollars: float = 0.0
+
+
+_NOT_COUNTED = Expected()
 
 
 class Budget:
@@ -48,6 +59,7 @@ class Budget:
         self._prices_of = prices_of
         self.spent_tokens, self.spent_dollars = 0, 0.0
         self._in_flight = 0
+        self._expected = Expected()
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -58,22 +70,30 @@ class Budget:
             self.dollars is not None and self.spent_dollars >= self.dollars
         )
 
-    async def begin(self) -> None:
-        """Count a call in, before it is sent.
+    async def begin(self, expected: Expected = _NOT_COUNTED) -> None:
+        """Count a call in, before it is sent; one that the rest of the budget may not pay waits for those in flight.
+
+        Args:
+            expected: most that it can cost, where it goes out with others.
 
         Raises:
             BudgetSpentError: the budget is spent; raised when no call is in flight any longer.
         """
+        while self._in_flight and not self._covers(expected):
+            await self._idle.wait()
+            await asyncio.sleep(0)
         if self.is_spent:
             await self._idle.wait()
             await asyncio.sleep(0)  # those that waited for the last call store and book it first
             raise BudgetSpentError(self.message())
         self._in_flight += 1
+        self._expect(expected, 1)
         self._idle.clear()
 
-    def end(self) -> None:
+    def end(self, expected: Expected = _NOT_COUNTED) -> None:
         """Count a call out, whatever became of it."""
         self._in_flight -= 1
+        self._expect(expected, -1)
         if not self._in_flight:
             self._idle.set()
 
@@ -90,6 +110,16 @@ class Budget:
         self.spent_tokens += prompt_tokens + completion_tokens
         if price is not None:
             self.spent_dollars += price.of(prompt_tokens, completion_tokens, cached_tokens, batch=batch)
+
+    def _expect(self, expected: Expected, sign: int) -> None:
+        tokens, dollars = self._expected
+        self._expected = Expected(tokens + sign * expected.tokens, dollars + sign * expected.dollars)
+
+    def _covers(self, expected: Expected) -> bool:
+        """Return whether the rest of the budget pays a call besides all that are in flight."""
+        tokens = self.spent_tokens + self._expected.tokens + expected.tokens
+        dollars = self.spent_dollars + self._expected.dollars + expected.dollars
+        return (self.tokens is None or tokens <= self.tokens) and (self.dollars is None or dollars <= self.dollars)
 
     @property
     def is_exceeded(self) -> bool:
@@ -126,6 +156,11 @@ class SpendingMeter:
 
     budget: Budget
     price: TokenPrice | None = None
+
+    def expected(self, prompt_tokens: int, completion_tokens: int) -> Expected:
+        """Return the most that a call of a batch can cost."""
+        dollars = 0.0 if self.price is None else self.price.of(prompt_tokens, completion_tokens, batch=True)
+        return Expected(prompt_tokens + completion_tokens, dollars)
 
     def spend(
         self, prompt_tokens: int, completion_tokens: int, cached_tokens: int | None, *, batch: bool = False

@@ -12,7 +12,7 @@ from memsys.errors import BackboneError, BackboneUnusableError
 from memsys.llm.accepted import AcceptedFields, probe_role
 from memsys.llm.attempt import CompletedAttempt
 from memsys.llm.bounded import Bounds, parse_apart, parse_at_once
-from memsys.llm.budget import SpendingMeter
+from memsys.llm.budget import Expected, SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Reply, Role
@@ -43,6 +43,7 @@ from memsys.llm.wire import (
     make_request,
     read_completion,
 )
+from memsys.scripts import estimated_tokens
 from memsys.seeding import stable_seed
 from memsys.vocabulary import Completion, Json
 
@@ -303,8 +304,9 @@ class BoundModel:
         """
         shared, meter = self._shared, self._shared.meter
         if meter is not None:
-            await meter.budget.begin()
-            in_flight.callback(meter.budget.end)
+            expected = self._expected(request, meter) if later else Expected()
+            await meter.budget.begin(expected)
+            in_flight.callback(meter.budget.end, expected)
         begun = perf_counter()
         if not shared.accepted.probed:
             await self._probe()
@@ -330,6 +332,12 @@ class BoundModel:
             spent = sent.reply.prompt_tokens, sent.reply.completion_tokens, sent.reply.cached_tokens
             meter.spend(*spent, batch=bool(later))
         return sent
+
+    def _expected(self, request: WireRequest, meter: SpendingMeter) -> Expected:
+        """Return the most that a call can cost."""
+        body, window = request.body, self._shared.config.window
+        reply = int(body.get("max_tokens") or body.get("max_completion_tokens") or window)
+        return meter.expected(estimated_tokens(prompt_text(body)), reply)
 
     async def _explain_length(self, request: WireRequest, role: Role, key: str, server: str) -> str:
         prompt = prompt_text(request.body)

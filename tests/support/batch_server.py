@@ -1,8 +1,8 @@
 """A server of OpenAI's protocol that takes batches: ``python -m tests.support.batch_server --state FOLDER``.
 
 What it was sent is in ``FOLDER``: ``created`` has a line for each batch, ``asked`` one for each request made at once.
-Batches are done once the file ``FOLDER/open`` is there; ``FOLDER/lose`` names requests that get no reply, each with the
-code of its error.
+Batches are done once the file ``FOLDER/open`` is there, and cancelled once ``FOLDER/cancel`` is; ``FOLDER/lose`` names
+requests that get no reply, each with the code of its error.
 """
 
 import argparse
@@ -69,6 +69,8 @@ class BatchServer:
 
     async def _batch(self, request: web.Request) -> web.Response:
         batch = self._batches[request.match_info["name"]]
+        if (self._state / "cancel").exists():
+            batch["status"] = "cancelled"
         if batch["status"] == "in_progress" and (self._state / "open").exists():
             self._answer(batch)
         return web.json_response(batch)

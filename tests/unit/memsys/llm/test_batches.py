@@ -87,6 +87,38 @@ def test_a_batch_costs_its_share(server: BatchProcess, tmp_path: Path) -> None:
     assert budget.spent_dollars == budget.spent_tokens / 2 > 0
 
 
+def test_a_batch_is_no_larger_than_what_the_budget_pays(server: BatchProcess, tmp_path: Path) -> None:
+    async def go() -> Budget:
+        backbone = opened(server, tmp_path)
+        each = len(role().prompt.render({"text": "turn 0"})) // 4 + 1 + role().max_tokens
+        budget = Budget(tokens=2 * each)
+        backbone.meter = SpendingMeter(budget)
+        enter("answer")
+        server.finish()
+        async with backbone:
+            await ask(backbone, 5)
+        return budget
+
+    budget = asyncio.run(go())
+    assert [len(batch["keys"]) for batch in server.lines("created")] == [2, 1, 1, 1] and not budget.is_exceeded
+
+
+def test_a_batch_that_is_cancelled_is_not_made_again_unasked(server: BatchProcess, tmp_path: Path) -> None:
+    async def go() -> None:
+        async with opened(server, tmp_path) as backbone:
+            enter("answer")
+            await ask(backbone, 3)
+
+    (server.state / "cancel").touch()
+    with pytest.raises(BackboneUnusableError, match=r"the batch batch-0 was cancelled; the same command"):
+        asyncio.run(go())
+    assert len(server.lines("created")) == 1
+    (server.state / "cancel").unlink()
+    server.finish()
+    asyncio.run(go())
+    assert [len(batch["keys"]) for batch in server.lines("created")] == [3, 3]
+
+
 ASKS = """
 import asyncio, sys
 from pathlib import Path

@@ -85,7 +85,15 @@ def test_a_run_that_goes_on_keeps_its_settings(
         answered = [body for body in one.server.state.requests if "sky" not in str(body.get("messages"))]
     assert record["status"] == "complete" and len({body["max_tokens"] for body in answered[-2:]}) == 1
     chosen = {each["name"]: each["chosen"] for each in record["servers"][0]["chosen"]}
-    assert chosen == ({} if silent_at_first else CHOSEN["mistral"])
+    assert record["servers"][0]["server"] == one.url and chosen == ({} if silent_at_first else CHOSEN["mistral"])
+
+
+def test_a_run_says_that_it_goes_on_at_another_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with standin("tgi") as one, pytest.raises(BudgetSpentError):
+        run_on(one, tmp_path, "budget.tokens=1", "schedule.questions_in_flight=1")
+    with standin("tgi") as other:
+        run_on(other, tmp_path)
+    assert f"this run began at {one.url} and goes on at {other.url}; the" in " ".join(capsys.readouterr().out.split())
 
 
 def test_each_stand_in_is_tried() -> None:
