@@ -90,8 +90,8 @@ async def fitted(
     address, model = config.engine.served()
     if begun is not None and begun.get("server", "") not in ("", _server(config)):
         tell(
-            f"backbone {config.name}: this run began at {begun['server']} and goes on at {_server(config)}; the replies of "
-            "both count as those of one model, by its name"
+            f"backbone {config.name}: this run began at {begun['server']} and goes on at {_server(config)}; the "
+            "replies of both count as those of one model, by its name"
         )
     store = FindingsStore(findings_folder(cache_dir))
     found = store.get(address, model) if begun is None else findings_of(begun.get("found"))
