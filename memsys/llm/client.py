@@ -32,10 +32,11 @@ from memsys.llm.refusals import (
 from memsys.llm.scope import CallScope, call_scope
 from memsys.llm.structured import Parsed
 from memsys.llm.thoughts import read_text, strip_thinking
-from memsys.llm.token_usage import is_shortened, prompt_text, with_counted_tokens
+from memsys.llm.token_usage import is_shortened, prompt_text, read_usage, with_counted_tokens
 from memsys.llm.tokens import TokenCounter
 from memsys.llm.transport import Sent, Transport, Written
 from memsys.llm.wire import (
+    MalformedReplyError,
     WireRequest,
     effective_temperature,
     generated_text,
@@ -314,7 +315,11 @@ class BoundModel:
 
         def read(payload: Any, seconds: float) -> Completion:
             nonlocal generated
-            completion = read_completion(payload, seconds)
+            try:
+                completion = read_completion(payload, seconds)
+            except MalformedReplyError:
+                self._count_rejected(payload, batch=bool(later))
+                raise
             generated = generated_text(payload) if completion.estimated else ""
             return completion
 
@@ -332,6 +337,15 @@ class BoundModel:
             spent = sent.reply.prompt_tokens, sent.reply.completion_tokens, sent.reply.cached_tokens
             meter.spend(*spent, batch=bool(later))
         return sent
+
+    def _count_rejected(self, payload: Any, *, batch: bool) -> None:
+        """Count the tokens of a reply that is asked for again: its server was paid for them."""
+        usage = payload.get("usage") if isinstance(payload, Mapping) else None
+        prompt, reply, cached, _ = read_usage(usage, says_something=False)
+        self._shared.counters.prompt_tokens += prompt
+        self._shared.counters.completion_tokens += reply
+        if self._shared.meter is not None:
+            self._shared.meter.spend(prompt, reply, cached, batch=batch)
 
     def _expected(self, request: WireRequest, meter: SpendingMeter) -> Expected:
         """Return the most that a call can cost."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memsys.errors import ConfigError
+from memsys.llm.budget import Budget, SpendingMeter
 from memsys.llm.cache import ReplyCache
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Reply, Role
@@ -470,3 +471,22 @@ def test_no_completion_is_made_up(payload: Any) -> None:
 def test_settings_that_cannot_work(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         backbone_config(**changes)
+
+
+def test_replies_that_are_asked_for_again_count_for_the_budget(server: StubServer, tmp_path: Path) -> None:
+    rejected = iter([{"choices": [], "usage": {"prompt_tokens": 700, "completion_tokens": 30}}, {"choices": []}, [1]])
+    server.state.bodies = lambda body: None if (reply := next(rejected, None)) is None else (200, reply, {})
+
+    async def run() -> tuple[int, int]:
+        enter()
+        config = backbone_config(transport_retries=3, backoff_s=0.0)
+        async with open_backbone(StubEngine([server.url]), tmp_path, config=config) as backbone:
+            backbone.meter = SpendingMeter(Budget())
+            reply = await backbone.bind("c1").ask(role(), {"text": "a"}, key="t1")
+            return (
+                backbone.meter.budget.spent_tokens,
+                reply.completion.prompt_tokens + reply.completion.completion_tokens,
+            )
+
+    spent, last = asyncio.run(run())
+    assert spent == 730 + last
