@@ -480,8 +480,9 @@ def test_replies_that_are_asked_for_again_count_for_the_budget(server: StubServe
     async def run() -> tuple[int, int]:
         enter()
         config = backbone_config(transport_retries=3, backoff_s=0.0)
-        async with open_backbone(StubEngine([server.url]), tmp_path, config=config) as backbone:
-            backbone.meter = SpendingMeter(Budget())
+        backbone = open_backbone(StubEngine([server.url]), tmp_path, config=config)
+        backbone.meter = SpendingMeter(Budget())
+        async with backbone:
             reply = await backbone.bind("c1").ask(role(), {"text": "a"}, key="t1")
             return (
                 backbone.meter.budget.spent_tokens,
