@@ -12,6 +12,7 @@ import logging
 import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from eval.commands.commands import described, explains_errors, program, start
@@ -24,9 +25,10 @@ from memsys.errors import ConfigError
 from memsys.llm.accepted import written
 from memsys.llm.config import BackboneConfig
 from memsys.llm.engines.contract import ServedByOthers
-from memsys.llm.findings import ChosenSetting, Findings, FindingsStore, choose
+from memsys.llm.findings import ASKED_TEMPERATURE, ChosenSetting, Findings, FindingsStore, choose
 from memsys.llm.probing import probe
 
+_HEADINGS = ("capability", "found", "chosen for the backbone")
 _YES_NO = {True: "yes", False: "no", None: "not known"}
 
 
@@ -78,10 +80,11 @@ def table(config: BackboneConfig, found: Findings, chosen: Sequence[ChosenSettin
     by_name = {one.name: one for one in chosen}
     rows = []
     for capability, said, names in _capabilities(config, found):
-        settings = [f"backbone.{name}={written(by_name[name].chosen)}" for name in names if name in by_name]
+        settings = [f"{name}={written(by_name[name].chosen)}" for name in names if name in by_name]
         rows.append((capability, said, ", ".join(settings)))
     address, model = config.engine.served() if isinstance(config.engine, ServedByOthers) else ("", "")
-    return Table(f"{model} at {address}", texts(("capability", "found", "chosen for a run")), rows)
+    columns = [replace(column, together=bool(place)) for place, column in enumerate(texts(_HEADINGS))]
+    return Table(f"{model} at {address}", columns, rows)
 
 
 def _capabilities(config: BackboneConfig, found: Findings) -> Iterator[tuple[str, str, tuple[str, ...]]]:
@@ -89,8 +92,9 @@ def _capabilities(config: BackboneConfig, found: Findings) -> Iterator[tuple[str
     refused = found.refused
     limit = next((name for name in ("max_tokens", "max_completion_tokens") if name not in refused), "neither")
     yield "limit of tokens", limit, ("max_tokens_field",)
-    for name in ("temperature", "seed"):
-        yield name, "refused" if name in refused else "taken", (f"send_{name}",)
+    refusals = {"temperature": f"{ASKED_TEMPERATURE:g} refused", "seed": "refused"}
+    for name, said in refusals.items():
+        yield name, said if name in refused else "taken", (f"send_{name}",)
     for form in ("json_schema", "json_object"):
         yield form, found.forms.get(form, "not tried"), ("structured",) * (form == "json_schema")
     yield "tools", found.tools, ()

@@ -136,9 +136,10 @@ class AcceptedFields:
         if field is None or choice is None:
             return False
         said = " ".join(refusal.split())[:_SHOWN]
-        if _is_explicit(choice.setting, config):
+        if is_given(choice.setting.removeprefix("backbone."), config):
+            name = choice.setting.removeprefix("backbone.")
             raise BackboneUnusableError(
-                f"the server refuses {field} ({said}), which {choice.setting}={written(choice.given)} asks for; leave "
+                f"the server refuses {field} ({said}), which {as_given(name, choice.given, config)} asks for; leave "
                 f"that setting out, or set {choice.setting}={written(choice.chosen)}"
             )
         self.config = choice.config
@@ -193,9 +194,26 @@ def probe_role(config: BackboneConfig) -> Role | None:
     return Role("probe", prompt, temperature=0.0, max_tokens=_PROBE_TOKENS, schema=_PROBE_SCHEMA)
 
 
-def _is_explicit(setting: str, config: BackboneConfig) -> bool:
-    name = setting.removeprefix("backbone.").partition(".")[0]
-    return name in config.explicit or (name == "send_temperature" and "temperature" in config.explicit)
+def is_given(name: str, config: BackboneConfig) -> bool:
+    """Return whether the user gave a setting; a temperature that was given is to be sent.
+
+    Args:
+        name: below ``backbone``, e.g. ``send_seed`` or ``sampling.top_p``.
+        config: ``config.explicit`` names what the user gave.
+    """
+    top = name.partition(".")[0]
+    return top in config.explicit or (top == "send_temperature" and _has_temperature(config))
+
+
+def as_given(name: str, value: Json, config: BackboneConfig) -> str:
+    """Return a setting as the user gave it: that a temperature is sent, by its value."""
+    if name == "send_temperature" and _has_temperature(config):
+        name, value = "temperature", config.temperature
+    return f"backbone.{name}={written(value)}"
+
+
+def _has_temperature(config: BackboneConfig) -> bool:
+    return "temperature" in config.explicit and config.temperature is not None
 
 
 def refused_field(refusal: str, body: Mapping[str, Json]) -> str | None:

@@ -1,6 +1,7 @@
 """Findings about a server of others: what it takes and gives, and the settings of a backbone that follow."""
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
@@ -10,16 +11,20 @@ from typing import Any, Literal
 
 from memsys.errors import ConfigError
 from memsys.files import replace_file
-from memsys.llm.accepted import written
+from memsys.llm.accepted import as_given, is_given, written
 from memsys.llm.config import BackboneConfig
 from memsys.vocabulary import Json
 
+logger = logging.getLogger(__name__)
+
 #: Of the files; one of another version is not read.
-_VERSION = 1
+_VERSION = 2
 #: Servers change: what was found is asked again after so long.
 _VALID = timedelta(days=7)
 #: Tokens added to each limit where thoughts cannot be switched off, and the largest share of the window they may take.
 _THINKING_TOKENS, _WINDOW_SHARE = 4096, 4
+#: Of the requests that find out; a server that refuses it may take another.
+ASKED_TEMPERATURE = 0.0
 _OTHER_FIELD = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
 Form = Literal["followed", "ignored", "refused", "not tried"]
@@ -30,7 +35,7 @@ class Findings:
     """Capabilities of a server and one of its models, as a few small requests show them.
 
     Attributes:
-        refused: field of a request -> the server's words.
+        refused: field of a request -> the server's words; ``temperature`` was ``ASKED_TEMPERATURE``.
         structured: the strictest form of replies that the server keeps: ``json_schema``, ``json_object`` or ``off``.
         forms: of ``json_schema`` and ``json_object``, what becomes of them.
         tools: what becomes of tools in a request.
@@ -44,7 +49,7 @@ class Findings:
         repeatable: whether an equal request at temperature 0 had an equal reply; ``None``: not tried.
         prompt_cache: whether usage shows tokens taken from a cache of prompts; ``None``: not tried.
         in_flight: most requests at once that were all answered; ``None``: not tried.
-        pushed_back: what the server said to more of them; empty where it took all.
+        pushed_back: what the server said to more of them; empty where it took all, or refused for another reason.
         limits: requests and tokens, by the minute or the day, as headers state them.
         requests: that were made, refused ones included.
         prompt_tokens: of those that were answered.
@@ -126,25 +131,26 @@ def with_choices(config: BackboneConfig, found: Findings, where: str) -> tuple[B
         where: names them in a message.
 
     Raises:
-        ConfigError: a setting that the user gave is none that the server takes.
+        ConfigError: a setting that the user gave is none that the server takes; only of ``max_in_flight``, of which the
+            server may take more at another time, it is a warning.
     """
-    chosen = choose(config, found)
-    for one in chosen:
-        if one.given is not None and _is_given(one.name, config):
+    chosen = []
+    for one in choose(config, found):
+        if one.given is None or not is_given(one.name, config):
+            chosen.append(one)
+            continue
+        given = as_given(one.name, one.given, config)
+        if one.name != "max_in_flight":
             raise ConfigError(
-                f"{where} does not take backbone.{one.name}={written(one.given)}: {one.why}; leave that setting out, "
-                f"or set backbone.{one.name}={written(one.chosen)}"
+                f"{where} does not take {given}: {one.why}; leave that setting out, or set "
+                f"backbone.{one.name}={written(one.chosen)}"
             )
+        logger.warning("%s took %s requests at once, and %s; %s stays as given", where, one.chosen, one.why, given)
     changes: dict[str, Any] = {one.name: one.chosen for one in chosen if "." not in one.name}
     sampling = {one.name.partition(".")[2]: one.chosen for one in chosen if one.name.startswith("sampling.")}
     if sampling:
         changes["sampling"] = {**config.sampling, **sampling}
     return (replace(config, **changes) if changes else config), chosen
-
-
-def _is_given(name: str, config: BackboneConfig) -> bool:
-    top = name.partition(".")[0]
-    return top in config.explicit or (top == "send_temperature" and "temperature" in config.explicit)
 
 
 def _fields(config: BackboneConfig, found: Findings) -> list[ChosenSetting]:
@@ -154,6 +160,8 @@ def _fields(config: BackboneConfig, found: Findings) -> list[ChosenSetting]:
     if limit in refused and _OTHER_FIELD[limit] not in refused:
         chosen.append(ChosenSetting("max_tokens_field", limit, _OTHER_FIELD[limit], _said(refused[limit])))
     for name in ("temperature", "seed"):
+        if name == "temperature" and config.temperature not in (None, ASKED_TEMPERATURE):
+            continue  # nothing is known of another: the first request of a run tries it
         if name in refused and getattr(config, f"send_{name}"):
             chosen.append(ChosenSetting(f"send_{name}", True, False, _said(refused[name])))
     for name, value in config.sampling.items():

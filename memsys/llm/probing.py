@@ -17,10 +17,10 @@ from memsys.errors import BackboneError
 from memsys.llm.accepted import AcceptedFields, refused_field
 from memsys.llm.config import BackboneConfig
 from memsys.llm.contract import Role
-from memsys.llm.findings import Findings, Form
+from memsys.llm.findings import ASKED_TEMPERATURE, Findings, Form
 from memsys.llm.outcomes import is_cut
 from memsys.llm.prompt import Prompt
-from memsys.llm.refusals import RequestRefusedError, refusal_words
+from memsys.llm.refusals import RequestRefusedError, TransientServerError, refusal_words
 from memsys.llm.thoughts import read_text
 from memsys.llm.token_usage import read_count
 from memsys.llm.transport import Sent, Transport
@@ -213,22 +213,35 @@ class Prober:
         self._found.prompt_cache = any(reply.cached_tokens for reply in replies)
 
     async def _burst(self, transport: Transport) -> None:
-        """Send more and more at once: until the server pushes back, or is slow, or as many as the backbone would."""
+        """Send more and more at once: until the server refuses some, or is slow, or as many as the backbone would.
+
+        It is their number that was refused where the server states no limit of another kind, neither in headers nor by
+        a pause, and takes as many as before when they are sent again.
+        """
         role, most = _role("probe_thought", _ONE), self._config.max_in_flight
         self._found.in_flight = 1
         for many in sorted({*(2**power for power in range(1, 10) if 2**power < most), most}):
             begun = time.monotonic()
-            each = [self._send(transport, role, self._found.thoughts_off or {}, seed) for seed in range(many)]
-            results = await asyncio.gather(*each, return_exceptions=True)
-            failed = next((one for one in results if isinstance(one, BaseException)), None)
-            if failed is not None:
-                if not isinstance(failed, BackboneError):
-                    raise failed
-                self._found.pushed_back = refusal_words(failed)[:_SHOWN]
+            failed = await self._at_once(transport, role, many)
+            if failed:
+                too_many = all(map(_pushes_back, failed)) and not transport.limits()
+                if too_many and not await self._at_once(transport, role, self._found.in_flight):
+                    self._found.pushed_back = refusal_words(failed[0])[:_SHOWN]
                 return
             self._found.in_flight = many
             if time.monotonic() - begun > _LONG_BURST_SECONDS:
                 return
+
+    async def _at_once(self, transport: Transport, role: Role, many: int) -> list[BackboneError]:
+        """Send so many requests at once; returns the failures."""
+        each = [self._send(transport, role, self._found.thoughts_off or {}, seed) for seed in range(many)]
+        failed = list[BackboneError]()
+        for one in await asyncio.gather(*each, return_exceptions=True):
+            if isinstance(one, BackboneError):
+                failed.append(one)
+            elif isinstance(one, BaseException):
+                raise one
+        return failed
 
     async def _ask(
         self, role: Role, more: Mapping[str, Json] | None = None, *, adapt: bool = True
@@ -290,7 +303,13 @@ async def probe(config: BackboneConfig, log_dir: Path, *, whole: bool, stage: St
 
 def _role(name: str, max_tokens: int, schema: Mapping[str, Json] | None = None) -> Role:
     prompt = Prompt.load(_HERE / "prompts" / f"{name}.txt")
-    return Role("probe", prompt, temperature=0.0, max_tokens=max_tokens, schema=schema)
+    return Role("probe", prompt, temperature=ASKED_TEMPERATURE, max_tokens=max_tokens, schema=schema)
+
+
+def _pushes_back(failure: BackboneError) -> bool:
+    """Return whether a server that asks for no pause had too many requests."""
+    cause = failure.__cause__
+    return isinstance(cause, TransientServerError) and cause.busy and not cause.pause
 
 
 def _place_of_thoughts(payload: Any, completion: Completion) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import memsys
 from eval import probe as command
@@ -21,7 +23,7 @@ from eval.running.servers import findings_folder, fitted
 from memsys.errors import BackboneUnusableError, BudgetSpentError, ConfigError
 from memsys.llm import probing
 from memsys.llm.config import BackboneConfig
-from memsys.llm.findings import Findings, FindingsStore
+from memsys.llm.findings import Findings, FindingsStore, with_choices
 from memsys.llm.probing import probe
 from tests.support.standin import NAMES, StandIn, run_on, standin
 from tests.support.stub_server import stub
@@ -142,7 +144,7 @@ def test_what_is_known_of_a_server_is_not_asked_again(tmp_path: Path) -> None:
     [("openai", {"send_seed": True}, "send_seed=true: the server says: Unsupported"),
      ("deepseek", {"structured": "json_schema"}, "leave that setting out, or set backbone.structured=json_object"),
      ("ollama", {"context_length": 8192}, "context_length=8192: /api/ps"),
-     ("openai", {"temperature": 0.5}, "send_temperature=true")],
+     ("openai", {"temperature": 0.0}, "does not take backbone.temperature=0.0: the server says: Unsupported value")],
 )  # fmt: skip
 def test_what_the_user_gave_is_an_error_before_anything_is_paid(
     tmp_path: Path, name: str, given: dict[str, Any], said: str
@@ -155,6 +157,24 @@ def test_what_the_user_gave_is_an_error_before_anything_is_paid(
             fit(replace(config, explicit=frozenset(given)), tmp_path)
         assert said in str(caught.value)
         assert one.server.state.count == before
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_temperature_that_the_user_gave_is_what_is_tried(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], known: bool
+) -> None:
+    """That 0 is refused, or had been by the run before, was said of 1."""
+    with standin("openai") as one:
+        if known:
+            run_on(one, tmp_path / "before")
+            shutil.copytree(tmp_path / "before" / "cache" / "servers", tmp_path / "cache" / "servers")
+        record = run_on(one, tmp_path, "backbone.temperature=1")
+        assert record["status"] == "complete" and not record["adaptations"]
+        assert [body["temperature"] for body in one.server.state.requests[-2:]] == [1, 1]
+        before = one.server.state.count
+        run_on(one, tmp_path, "backbone.temperature=0.7", f"run_dir={tmp_path / 'other'}")
+        assert "which backbone.temperature=0.7 asks for; leave" in " ".join(capsys.readouterr().err.split())
+        assert one.server.state.count <= before + 2  # for each question, refused before anything was paid
 
 
 @pytest.mark.parametrize(
@@ -216,6 +236,39 @@ def test_the_whole_look_finds_how_many_requests_are_taken_at_once(tmp_path: Path
     assert look("deepseek", tmp_path).prompt_cache  # under names of its own
 
 
+@pytest.mark.parametrize(
+    ("status", "headers", "lasts"),
+    [(429, {"Retry-After": "6"}, False), (429, {}, True), (500, {}, False),
+     (429, {"x-ratelimit-limit-requests": "25", "x-ratelimit-remaining-requests": "0"}, False)],
+)  # fmt: skip
+def test_what_is_no_sign_of_too_many_at_once_lowers_nothing(
+    tmp_path: Path, status: int, headers: dict[str, str], lasts: bool
+) -> None:
+    """A limit by the minute gave 8 requests at once for a week, and was an error where more were given."""
+    with standin("sglang", delay=0.02) as one:
+        behave, refused = one.server.state.bodies, 0
+        assert behave is not None
+
+        def answer(body: Any) -> Any:
+            nonlocal refused
+            if one.server.state.in_flight < 4 and not (refused and lasts):
+                return behave(body)
+            refused += 1
+            return status, {"error": {"message": "stub"}}, headers
+
+        one.server.state.bodies = answer
+        found = asyncio.run(probe(config_of(one), tmp_path, whole=True))
+    assert refused and found.in_flight in (2, 4) and not found.pushed_back
+
+
+def test_a_given_number_of_requests_at_once_stays(caplog: pytest.LogCaptureFixture) -> None:
+    found = Findings(in_flight=8, pushed_back="status 429: too many")
+    config = replace(endpoint("http://h/v1", "m"), max_in_flight=16)
+    assert with_choices(config, found, "it")[0].max_in_flight == 8
+    given = replace(config, explicit=frozenset({"max_in_flight"}))
+    assert with_choices(given, found, "it") == (given, []) and "backbone.max_in_flight=16 stays as given" in caplog.text
+
+
 def test_a_slow_server_is_not_asked_more_and_more_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "_LONG_BURST_SECONDS", 0.04)
     found = look("azure", tmp_path)
@@ -242,10 +295,13 @@ def test_the_command_prints_a_table_and_keeps_it_for_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(os.environ, "MEMSYS_HOME", str(tmp_path))
+    monkeypatch.setattr("eval.commands.rendering.terminal.console", lambda: Console(width=100))
     with standin("groq") as one:
         assert command.main([one.url, "stub"]) == 0
         said = capsys.readouterr().out
-        assert "in the text (think)" in said and "backbone.structured=json_object" in said
+        (row,) = [line for line in said.splitlines() if line.startswith(" json_schema")]
+        assert row.split() == ["json_schema", "refused", "structured=json_object"]
+        assert "in the text (think)" in said and "continued" not in said  # one table, whose rows are whole
         asked = one.server.state.count
         fit(config_of(one), tmp_path / "results" / "cache")
         assert one.server.state.count == asked
@@ -285,8 +341,8 @@ def test_what_a_program_changed_of_an_endpoint_is_given_too(tmp_path: Path) -> N
     """The server's refusal changed it without a word, and a run did not have it at all."""
     with standin("openai") as one:
         usual = memsys.endpoint(one.url, "stub")
-        changed = replace(usual, temperature=0.5, thinking="off", thinking_switch={"reasoning_effort": "none"})
-        with pytest.raises(ConfigError, match=r"does not take backbone\.send_temperature=true"):
+        changed = replace(usual, temperature=0.0, thinking="off", thinking_switch={"reasoning_effort": "none"})
+        with pytest.raises(ConfigError, match=r"does not take backbone\.temperature=0\.0"):
             memsys.open_memory("bm25_turn", backbone=changed, embedder="hashing").__enter__()
         kept = replace(usual, max_tokens_field="max_tokens", timeout_s=9)
         assert choose("bm25_turn", kept, "hashing", "clag").backbone.explicit == {"timeout_s"}  # type: ignore[union-attr]
