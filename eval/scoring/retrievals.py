@@ -23,7 +23,7 @@ from eval.metrics.updates import Update, update_scores
 from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring.answers import gold_answers
 from eval.scoring.config import Scores, ScoringConfig
-from eval.scoring.shown import SHOWN_CHARS, shown_hits, shown_memories, texts_of, with_others
+from eval.scoring.shown import CONTEXT_ESTIMATE, SHOWN_CHARS, shown_hits, shown_memories, texts_of, with_others
 from eval.scoring.stored_turns import StoredTurns, stored_share
 from memsys.scripts import estimated_tokens
 from memsys.vocabulary import OVERRULED
@@ -51,6 +51,8 @@ def retrieval_scores(
         "context_chars": float(retrieval.context_chars),
         "context_tokens": None if tokens is None else float(tokens),
     }
+    if len(retrieval.context) == retrieval.context_chars:  # a pack may withhold the text
+        size[CONTEXT_ESTIMATE] = float(estimated_tokens(retrieval.context))
     if not whole and not ranked:
         return size
     found = shown_hits(retrieval)

@@ -12,6 +12,8 @@ LEFT_OUT = ("dropped", "dropped_lines", "left_out", "pages_cut")
 _BESIDES = ("facts", "linked_ids")
 #: Size of the memories in a context, in characters, next to ``hit_chars``, that of all that was retrieved.
 SHOWN_CHARS = "shown_chars"
+#: Size of a context in tokens, estimated by script; not in scores of versions up to 0.3.0.
+CONTEXT_ESTIMATE = "context_estimated_tokens"
 
 
 def shown_hits(retrieval: RetrievalRecord) -> Sequence[HitRecord] | None:

@@ -30,7 +30,7 @@ from eval.runs.signing import sign_folder
 from eval.scoring.call_costs import calls_by_role, cost_per_unit
 from eval.scoring.config import STORED_DECIMALS, lexical_config
 from eval.scoring.score_run import score_run
-from eval.scoring.shown import SHOWN_CHARS
+from eval.scoring.shown import CONTEXT_ESTIMATE, SHOWN_CHARS
 from eval.scoring.summary import with_means
 from memsys.errors import ConfigError, DataError, RunDirectoryError
 from memsys.vocabulary import Json
@@ -40,7 +40,7 @@ State = Literal["checked", "claimed", "does not fit"]
 #: Scores that the memories' snapshots decide, which no pack holds.
 _OF_SNAPSHOTS = (STORED_RECALL, "newest_stored", KEPT_WORDS, KEPT_DATES)
 #: Scores that the texts of memories decide.
-_OF_TEXTS = ("hit_chars", SHOWN_CHARS, *BUDGET_RECALL.values(), BUDGET_AREA, TOKEN_PRECISION)
+_OF_TEXTS = ("hit_chars", SHOWN_CHARS, CONTEXT_ESTIMATE, *BUDGET_RECALL.values(), BUDGET_AREA, TOKEN_PRECISION)
 #: Sizes that a run counted itself.
 _COUNTED = ("context_chars", "context_tokens")
 #: Values that the retrieval or the data set decides and that are no metric of the registry.

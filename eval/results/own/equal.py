@@ -1,7 +1,7 @@
 """Evidence at equal budgets, and by what an answer is put together from: docs/measures.md defines each figure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from eval.metrics.evidence import SHOWN_RECALL, TURN_RECALL
 from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
 from eval.metrics.registry import METRICS
 from eval.results.compare.model import interval_text
-from eval.results.compare.rows import estimate, f1_metric, value_of
-from eval.results.own.matched_tokens import fitting, matched_table, matched_values, wide_runs
+from eval.results.compare.rows import ComparisonEstimate, estimate, f1_metric
+from eval.results.own.matched_tokens import Matched, fitting, matched, matched_table, matched_values, wide_runs
 from eval.results.own.report import QualityGroup, SystemQuality
 from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
@@ -21,13 +21,17 @@ from eval.scoring.combination import SLICES, TURNS, slices_of
 from memsys.assets.hints import of_source
 
 NAME = "equal_budgets"
+#: Name of all questions among the slices.
+ALL = "all"
 
 LEGEND = (
     "R@10: share of the gold turns that one of the first ten memories came from, which grows with the turns that a "
     "memory holds. R@10 turns: among the first ten turns that the memories came from; chance: what ten turns of the "
-    "conversation drawn by chance hold; lift: how many times more there are",
+    "conversation drawn by chance hold; lift: how many times more there are, the mean over questions, which is not the "
+    "quotient of the two means",
     "R@256 tokens to R@2,048 tokens: share of the gold turns in the memories of the first so many tokens; R tokens: "
-    "area below that curve from 0 to 2,048; 95 %: its cluster t interval over conversations. A memory has its share of "
+    "area below that curve from 0 to 2,048; 95 %: its cluster t interval over conversations (those of all figures are "
+    "in the CSV file). A memory has its share of "
     "the context's tokens, by characters; tokens are estimated by script, the same for every backbone",
     "in context: share of the gold turns that a memory in the context came from; gold tokens: share of the context's "
     "tokens that gold turns account for; in runs of versions up to 0.3.0 without linked notes (A-Mem, CLAG), recent "
@@ -36,9 +40,11 @@ LEGEND = (
     "months and years, what the entries made from the gold turns still hold",
     "in as many tokens: a system's context next to the first turns that a search without a model ranks, up to as many "
     f"tokens as that context has, at most {BUDGETS[-1]:,}; less: the one in context less the other, with its interval",
-    "what must be combined: R@10 turns, and F1 where there are answers, of the questions whose gold is one turn, "
-    "several turns of a session, turns of several sessions; whose answer has a date that no gold turn says; that have "
-    "no answer",
+    "what must be combined: R@10 turns, and F1 where there are answers, of the questions whose gold is one turn; "
+    "several turns of a session, which in HotpotQA and BioASQ is a whole pool of documents; turns of several "
+    "sessions; that have no answer; whose gold evidence names no turn (not named). A date computed, in one of these "
+    "too: the answer has a day, month or year that no gold turn says; durations are not counted, a number from 1900 "
+    "to 2099 is taken for a year",
     f"{DASH}: the run's files do not say; a run that was scored by an earlier version needs `memsys score RUN`. "
     f"{of_source('docs/measures.md')} has each definition and what it cannot show",
 )
@@ -68,71 +74,93 @@ def _scored(run: StoredRun) -> bool:
     return any(map(run.columns.has, (BUDGET_AREA, KEPT_WORDS)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """A system's questions by slice, and its figures.
+
+    Attributes:
+        system: the system.
+        parts: its run, then its questions by slice; slices without a question are left out.
+        values: of each part, by metric, those that are known.
+        matched: next to searches in as many tokens; ``None`` where there is none to compare with.
+    """
+
+    system: SystemQuality
+    parts: Mapping[str, StoredRun]
+    values: Mapping[str, Mapping[str, ComparisonEstimate]]
+    matched: Matched | None
+
+
 def equal_page(groups: Sequence[QualityGroup]) -> TablePage:
     """Return the tables of every group: evidence at equal budgets, in as many tokens, by what must be combined."""
     wide = _wide(groups)
-    against = [(group, _against(group, wide)) for group in groups]
-    sections = [
-        Section(group.title, group.key, _tables(group, others), [(one.label, one.run) for one in group.systems])
-        for group, others in against
-    ]
-    rows = [row for group, others in against for one in group.systems for row in _csv_rows(one, others)]
+    sections, rows = [], []
+    for group in groups:
+        others = _against(group, wide)
+        found = [_figures(one, others) for one in group.systems]
+        labels = [(one.label, one.run) for one in group.systems]
+        sections.append(Section(group.title, group.key, _tables(found, others), labels))
+        rows += [row for one in found for row in _csv_rows(one)]
     about = ("run", "system", "dataset", "backbone", "slice", "n")
     names = list(dict.fromkeys((*about, *SHOWN, *(name for row in rows for name in row))))
     return TablePage(NAME, "Evidence at equal budgets", LEGEND, sections, records(names, rows))
 
 
-def _tables(group: QualityGroup, against: Sequence[StoredRun]) -> list[Table]:
-    scored = any(_scored(one.run) for one in group.systems)
-    tables = [budget_table(group.systems)] if scored else []
-    tables += [matched_table(group.systems, against)] if against else []
-    return [*tables, slice_table(group.systems)] if scored else tables
+def _figures(system: SystemQuality, against: Sequence[StoredRun]) -> _Figures:
+    parts = {ALL: system.run} | _parts(system.run)
+    values = {name: _values(part) for name, part in parts.items()}
+    return _Figures(system, parts, values, matched(system, against) if against else None)
 
 
-def budget_table(systems: Sequence[SystemQuality]) -> Table:
+def _tables(systems: Sequence[_Figures], against: Sequence[StoredRun]) -> list[Table]:
+    scored = any(_scored(one.system.run) for one in systems)
+    tables = [_budget_table(systems)] if scored else []
+    tables += [matched_table([one.matched for one in systems if one.matched], against)] if against else []
+    return [*tables, _slice_table(systems)] if scored else tables
+
+
+def _budget_table(systems: Sequence[_Figures]) -> Table:
     """Return the evidence of every system, those with the largest area first."""
-    found = [(one.label, _values(one.run), one.run) for one in systems]
-    found.sort(key=lambda line: -line[1].get(BUDGET_AREA, -1.0))
+    lines = [(one.system.label, one.values[ALL]) for one in systems]
+    lines.sort(key=lambda line: -line[1][BUDGET_AREA].value if BUDGET_AREA in line[1] else 1.0)
     shown: list[Column] = [Column("system", "left")]
     for name in SHOWN:
         shown += [Column(METRICS[name].heading), *([Column("95 %")] if name == BUDGET_AREA else [])]
-    return Table("Evidence", shown, [[label, *_cells(values, run)] for label, values, run in found], label="evidence")
+    return Table("Evidence", shown, [[label, *_cells(values)] for label, values in lines], label="evidence")
 
 
-def _values(run: StoredRun) -> dict[str, float]:
-    """Return the means of the table's metrics that are known."""
-    found = {name: value_of(run, name, run_protocol(run)) for name in SHOWN}
-    return {name: value for name, value in found.items() if value is not None}
+def _values(run: StoredRun) -> dict[str, ComparisonEstimate]:
+    """Return the means that are known, with their intervals."""
+    protocol = run_protocol(run)
+    found = {name: estimate(run, name, protocol) for name in (*SHOWN, f1_metric(protocol))}
+    return {name: one for name, one in found.items() if one is not None}
 
 
-def _cells(values: Mapping[str, float], run: StoredRun) -> list[Cell]:
+def _cells(values: Mapping[str, ComparisonEstimate]) -> list[Cell]:
     cells: list[Cell] = []
     for name in SHOWN:
-        cells.append(values.get(name))
+        found = values.get(name)
+        cells.append(found.value if found else None)
         if name == BUDGET_AREA:
-            cells.append(interval_text(estimate(run, name, run_protocol(run))) or None)
+            cells.append(interval_text(found) or None)
     return cells
 
 
-def slice_table(systems: Sequence[SystemQuality]) -> Table:
+def _slice_table(systems: Sequence[_Figures]) -> Table:
     """Return R@10 turns and F1 of every system by what must be combined, with the number of questions."""
-    parts = [_parts(one.run) for one in systems]
-    shown = [name for name in SLICES if any(name in own for own in parts)]
-    rows = [
-        [one.label, *(cell for name in shown for cell in _slice_cells(own.get(name)))]
-        for one, own in zip(systems, parts, strict=True)
-    ]
+    shown = [name for name in SLICES if any(name in one.parts for one in systems)]
+    rows = [[one.system.label, *(cell for name in shown for cell in _slice_cells(one, name))] for one in systems]
     headings = [heading for name in shown for heading in (f"{name}: n", "R@10 turns", "F1")]
     return Table("What must be combined", columns(("system", *headings)), rows, label="combined")
 
 
-def _slice_cells(part: StoredRun | None) -> tuple[Cell, Cell, Cell]:
+def _slice_cells(one: _Figures, name: str) -> tuple[Cell, Cell, Cell]:
     """Return the number of a slice's questions, R@10 turns and F1."""
+    part = one.parts.get(name)
     if part is None:
         return 0, None, None
-    protocol = run_protocol(part)
-    recall, answers = (value_of(part, metric, protocol) for metric in (TURN_RECALL, f1_metric(protocol)))
-    return len(part.rows), recall, answers
+    recall, answers = (one.values[name].get(metric) for metric in (TURN_RECALL, f1_metric(run_protocol(part))))
+    return len(part.rows), recall.value if recall else None, answers.value if answers else None
 
 
 def _parts(run: StoredRun) -> dict[str, StoredRun]:
@@ -142,19 +170,20 @@ def _parts(run: StoredRun) -> dict[str, StoredRun]:
     return {name: replace(run, rows=run.columns.at(np.array(places))) for name, places in found.items() if places}
 
 
-def _csv_rows(one: SystemQuality, against: Sequence[StoredRun]) -> list[dict[str, object]]:
-    """Return the figures over all questions, then by slice; what is not known is empty."""
-    run = one.run
-    about = {"run": run.run_id, "system": one.label, "dataset": run.dataset, "backbone": run.backbone}
-    parts = {"all": run} | _parts(run)
-    matched = matched_values(run, against) if against else {}
+def _csv_rows(one: _Figures) -> list[dict[str, object]]:
+    """Return the figures with their intervals, over all questions, then by slice; what is not known is empty."""
+    run = one.system.run
+    about = {"run": run.run_id, "system": one.system.label, "dataset": run.dataset, "backbone": run.backbone}
+    whole = matched_values(one.matched) if one.matched else {}
     return [
-        {
-            **about,
-            **(matched if name == "all" else {}),
-            "slice": name,
-            "n": len(part.rows),
-            **_values(part),
-        }
-        for name, part in parts.items()
+        about | (whole if name == ALL else {}) | {"slice": name, "n": len(part.rows)} | _numbers(one.values[name])
+        for name, part in one.parts.items()
     ]
+
+
+def _numbers(values: Mapping[str, ComparisonEstimate]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, one in values.items():
+        ends = one.shown_interval
+        found |= {name: one.value} | ({} if ends is None else {f"{name}_low": ends.low, f"{name}_high": ends.high})
+    return found

@@ -1,7 +1,7 @@
 """Evidence in a context next to what turns hold that a search ranks, in as many tokens: docs/measures.md says how."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
 from eval.scoring.columns import ScoreColumns, columns_of
 from eval.scoring.inference import Floats
+from eval.scoring.shown import CONTEXT_ESTIMATE
 
-#: Size of a context, which runs of earlier versions have too; four characters are a token of text in Latin script.
+#: Size of a context in rows without the estimate by script: four characters are a token of text in Latin script.
 _CHARACTERS, _PER_TOKEN = "context_chars", 4
 #: Share of the questions whose memories fill the last budget.
 _FILLED = 0.99
@@ -35,7 +36,8 @@ def _fills(run: StoredRun) -> bool:
 
 def _tokens(run: StoredRun) -> Floats:
     """Return the estimated tokens of each context, shape (rows,)."""
-    return run.columns.column(_CHARACTERS) / _PER_TOKEN
+    found = run.columns.column(CONTEXT_ESTIMATE)
+    return np.where(np.isnan(found), run.columns.column(_CHARACTERS) / _PER_TOKEN, found)
 
 
 def fitting(runs: Sequence[StoredRun], wide: Sequence[StoredRun]) -> list[StoredRun]:
@@ -69,41 +71,62 @@ def _between(sizes: Floats, curves: Floats) -> Floats:
     return np.where(sizes >= grid[-1], curves[-1], slopes * (sizes - grid[left]) + below)
 
 
-def difference(run: StoredRun, wide: StoredRun) -> StoredRun:
-    """Return a run with its share of the evidence in context less the share that :func:`in_as_many` gives."""
-    return _with_shares(run, run.columns.column(SHOWN_RECALL) - in_as_many(run, wide).columns.column(SHOWN_RECALL))
+def difference(run: StoredRun, as_many: StoredRun) -> StoredRun:
+    """Return a run with its share of the evidence in context less the one that :func:`in_as_many` gave."""
+    return _with_shares(run, run.columns.column(SHOWN_RECALL) - as_many.columns.column(SHOWN_RECALL))
 
 
 def _with_shares(run: StoredRun, shares: Floats) -> StoredRun:
     return replace(run, rows=columns_of(ScoreColumns(run.rows), {SHOWN_RECALL: shares}))
 
 
-def matched_table(systems: Sequence[SystemQuality], wide: Sequence[StoredRun]) -> Table:
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Evidence in a system's contexts next to what searches show in as many tokens.
+
+    Attributes:
+        system: the system.
+        tokens: mean of its contexts.
+        shown: share of the evidence in them, percent; ``None`` where it is not known.
+        others: of each search its name, its share in as many tokens, and how much less that is; empty where ``shown``
+            is not known.
+    """
+
+    system: SystemQuality
+    tokens: float | None
+    shown: float | None
+    others: Sequence[tuple[str, float | None, ComparisonEstimate | None]]
+
+
+def matched(system: SystemQuality, wide: Sequence[StoredRun]) -> Matched:
+    """Compare a system's contexts with each of some wide runs."""
+    run, shown = system.run, _share(system.run)
+    others = []
+    for one in wide if shown is not None else ():
+        as_many = in_as_many(run, one)
+        others.append((one.memory, _share(as_many), _moved(difference(run, as_many))))
+    return Matched(system, _mean(_tokens(run)), shown, others)
+
+
+def matched_table(systems: Sequence[Matched], wide: Sequence[StoredRun]) -> Table:
     """Return R@10 and the evidence in context of every system, next to each wide run in as many tokens."""
     shown = [*columns(("system", METRICS["recall@10"].heading)), Column("tokens", digits=0), Column("in context")]
     for one in wide:
         shown += [Column(f"{one.memory}, as many"), Column("less"), Column("95 %")]
-    rows: list[tuple[float, list[Cell]]] = []
-    for system in systems:
-        run, found = system.run, _share(system.run)
+    rows: list[list[Cell]] = []
+    for found in sorted(systems, key=lambda one: 1.0 if one.shown is None else -one.shown):
+        run = found.system.run
         recall = value_of(run, "recall@10", run_protocol(run))
-        cells: list[Cell] = [system.label, recall, _mean(_tokens(run)), found]
-        for one in wide if found is not None else ():
-            less = _moved(difference(run, one))
-            cells += [_share(in_as_many(run, one)), less.value if less else None, interval_text(less) or None]
-        cells += [None] * (len(shown) - len(cells))
-        rows.append((1.0 if found is None else -found, cells))
-    return Table(
-        "In as many tokens", shown, [cells for _, cells in sorted(rows, key=lambda row: row[0])], label="matched"
-    )
+        cells: list[Cell] = [found.system.label, recall, found.tokens, found.shown]
+        for _, share, less in found.others:
+            cells += [share, less.value if less else None, interval_text(less) or None]
+        rows.append(cells + [None] * (len(shown) - len(cells)))
+    return Table("In as many tokens", shown, rows, label="matched")
 
 
-def matched_values(run: StoredRun, wide: Sequence[StoredRun]) -> dict[str, object]:
+def matched_values(found: Matched) -> dict[str, object]:
     """Return the same figures of one run, for other programs."""
-    found: dict[str, object] = {"context_tokens": _mean(_tokens(run))}
-    for one in wide if _share(run) is not None else ():
-        found[f"{one.memory}_in_as_many"] = _share(in_as_many(run, one))
-    return found
+    return {"context_tokens": found.tokens, **{f"{name}_in_as_many": share for name, share, _ in found.others}}
 
 
 def _share(run: StoredRun) -> float | None:

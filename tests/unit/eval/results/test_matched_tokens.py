@@ -39,11 +39,19 @@ def shares(run: StoredRun) -> list[float | None]:
 
 def test_a_context_is_compared_with_as_many_tokens_by_hand() -> None:
     assert shares(in_as_many(system(), wide())) == [0.25, 0.5]
-    assert shares(difference(system(), wide())) == [0.25, 0.5]
+    assert shares(difference(system(), in_as_many(system(), wide()))) == [0.25, 0.5]
     past = made(
         "large", [{"shown_recall": 0.5, "context_chars": 40000.0}, {"shown_recall": None, "context_chars": 0.0}]
     )
     assert shares(in_as_many(past, wide())) == [1.0, None]  # as of 2,048 tokens; what is not known stays unknown
+
+
+def test_tokens_are_estimated_by_script_where_the_run_was_scored_so() -> None:
+    """Of Chinese a character is a token: 384 of them are half way from 256 to 512, as characters over four 96."""
+    chinese = [{"shown_recall": 0.5, "context_chars": 384.0, "context_estimated_tokens": 384.0}]
+    assert shares(in_as_many(made("sage", chinese), wide())) == [0.25]
+    full = [{**dict.fromkeys(CURVE, 1.0), "context_chars": 2048.0, "context_estimated_tokens": 2048.0}]
+    assert len(wide_runs([made("rag", full, model=False)])) == 1
 
 
 def test_only_runs_that_fill_the_last_budget_on_the_same_questions_are_compared_with() -> None:

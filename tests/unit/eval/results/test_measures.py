@@ -99,6 +99,11 @@ def test_a_memory_takes_its_share_of_the_context() -> None:
     assert scores["recall_tokens_area"] == pytest.approx(1 - 40 / 2048)
     assert scores["token_precision"] == pytest.approx(10 / 40)
     assert (scores["chance_turns@10"], scores["lift_turns@10"]) == (0.2, 5.0)
+    assert scores["context_estimated_tokens"] == 40.0
+    chinese = retrieval_scores(retrieval("他付了四百欧元"), reference(), ScoringConfig(), 50)
+    assert (chinese["context_chars"], chinese["context_estimated_tokens"]) == (7.0, 7.0)
+    withheld = packed_retrieval(retrieval(context), texts=False)
+    assert "context_estimated_tokens" not in retrieval_scores(withheld, reference(), ScoringConfig(), 50)
     rewritten = retrieval_scores(retrieval("a summary of both"), reference(), ScoringConfig(), 50)
     assert rewritten["recall_tokens_area"] is rewritten["token_precision"] is None
     nothing = retrieval_scores(retrieval("", ()), reference(), ScoringConfig(), 50)
@@ -158,3 +163,5 @@ def test_the_page_shows_budgets_slices_and_dashes_for_older_runs() -> None:
         ("newer", "all", "2"), ("newer", "one turn", "1"), ("newer", "several sessions", "1")
     ]  # fmt: skip
     assert equal_groups(quality_groups([scored_run("older")])) == []
+    # 100 and 50 of one conversation: a standard error of 25, and t of one degree of freedom is 12.7.
+    assert [rows[3][f"recall@10{end}"] for end in ("", "_low", "_high")] == ["75.0000", "0.0000", "100.0000"]
