@@ -52,9 +52,9 @@ class AsyncMemory:
         calls: every call of the backbone so far.
     """
 
-    def __init__(self, chosen: MemoryParts, *, seed: int = 0, cache_dir: Path | None = None) -> None:
+    def __init__(self, chosen: MemoryParts, *, seed: int = 0, cache_dir: str | Path | None = None) -> None:
         self.calls: list[CallRecord] = []
-        self._chosen, self._seed, self._cache_dir = chosen, seed, cache_dir
+        self._chosen, self._seed, self._cache_dir = chosen, seed, Path(cache_dir) if cache_dir else None
         self._stack = AsyncExitStack()
         self._logs: Path | None = None
         self._llm: LanguageModel | None = None
@@ -240,7 +240,7 @@ def open_async_memory(
     embedder: str | Embedder = "minilm",
     reader: str | ReaderConfig = "sage",
     settings: Sequence[str] = (),
-    cache_dir: Path | None = None,
+    cache_dir: str | Path | None = None,
 ) -> AsyncMemory:
     """Make a memory that is opened by ``async with``.
 

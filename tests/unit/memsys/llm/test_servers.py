@@ -312,7 +312,7 @@ def test_the_command_prints_a_table_and_keeps_it_for_runs(
 def test_a_memory_of_a_program_finds_its_settings_as_a_run_does(tmp_path: Path, name: str) -> None:
     """It sent what the server refuses, and failed."""
     with standin(name) as one:
-        for cache_dir in (None, tmp_path, tmp_path):
+        for cache_dir in (None, str(tmp_path), tmp_path):
             before = one.server.state.count
             backbone = memsys.endpoint(one.url, "stub")
             with memsys.open_memory("bm25_turn", backbone=backbone, embedder="hashing", cache_dir=cache_dir) as memory:
