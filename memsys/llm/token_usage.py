@@ -10,6 +10,11 @@ from memsys.scripts import estimated_tokens
 from memsys.vocabulary import Completion, Json
 
 _MOST_TOKENS = 2**53
+#: Tokens that a server may add to a prompt, for templates, instructions and tools of its own; each other token has a
+#: byte of the request at least.
+_ADDED = 10_000
+#: Tokens of a reply with its thoughts, more than any model writes.
+_MOST_REPLY = 1_000_000
 _CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
 #: What Anthropic counts apart from a prompt's other tokens.
 _APART = ("cache_read_input_tokens", "cache_creation_input_tokens")
@@ -62,6 +67,33 @@ def _cached(usage: Mapping[str, Any]) -> int | None:
                 if name in place and (count := read_count(place[name])) is not None:
                     return count
     return None
+
+
+def believed(payload: Any, request_bytes: int) -> tuple[Any, str]:
+    """Take numbers of tokens out of a reply that cannot be, so that they are counted here.
+
+    Args:
+        payload: JSON of the reply.
+        request_bytes: size of the body of its request.
+
+    Returns:
+        The payload, and the usage as the server stated it where something was taken out; else an empty text.
+    """
+    usage = payload.get("usage") if isinstance(payload, dict) else None
+    if not isinstance(usage, dict):
+        return payload, ""
+    prompt, reply, cached, _ = read_usage(usage, says_something=False)
+    most = request_bytes + _ADDED
+    wrong = set[str]()
+    if max(prompt, cached or 0) > most:
+        wrong = {*_CACHED, *_APART, "prompt_tokens_details", "input_tokens_details"}
+        wrong |= {name for name in ("prompt_tokens", "input_tokens") if (read_count(usage.get(name)) or 0) > most}
+    if reply > _MOST_REPLY:
+        wrong |= {"completion_tokens", "output_tokens"}
+    if not wrong:
+        return payload, ""
+    kept = {name: value for name, value in usage.items() if name not in wrong}
+    return {**payload, "usage": kept}, str(usage)
 
 
 async def with_counted_tokens(

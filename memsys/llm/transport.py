@@ -38,6 +38,7 @@ from memsys.llm.refusals import (
     unstated_error,
 )
 from memsys.llm.scope import CallScope
+from memsys.llm.token_usage import believed
 from memsys.llm.wire import MalformedReplyError
 from memsys.proxies import Proxy, proxy_of
 from memsys.retrying import LEAST_PAUSE, asked_pause, pause_before
@@ -136,6 +137,7 @@ class Transport:
         self._limits: defaultdict[str, RateLimits] = defaultdict(RateLimits)  # by the base URL of the server
         self._places: dict[tuple[str, str], tuple[str, Proxy | None]] = {}  # looked up once: it takes 0.1 ms
         self._paused_until = 0.0  # of the last pause that was said
+        self._disbelieved = False
 
     async def open(self) -> None:
         """Start the engine and open the client.
@@ -216,14 +218,15 @@ class Transport:
             OtherServerError: another server answers at the address of ours.
         """
         retries, resent, waited, endpoint = 0, 0, 0.0, None
+        text = written.text or json.dumps(body)
         while True:
             known = self._recoveries
             endpoint = self._endpoints.take(affinity, avoid=endpoint)
             try:
                 await self._check_server()
                 post = self._post_later(written.later) if written.later else self._post
-                payload, seconds = await post(endpoint, path, body, written.text or json.dumps(body), largest)
-                return Sent(read(payload, seconds), resent, self._endpoints.label(endpoint))
+                payload, seconds = await post(endpoint, path, body, text, largest)
+                return Sent(read(self._believed(payload, text), seconds), resent, self._endpoints.label(endpoint))
             except (TransientServerError, MalformedReplyError) as error:
                 failure = error
             finally:
@@ -234,6 +237,18 @@ class Transport:
                 continue
             await self._after_failure(failure, endpoint, retries, known)
             retries += 1
+
+    def _believed(self, payload: Any, text: str) -> Any:
+        """Return a reply without numbers of tokens that cannot be, and say so once."""
+        payload, wrong = believed(payload, len(text if text.isascii() else text.encode()))
+        if wrong and not self._disbelieved:
+            self._disbelieved = True
+            logger.warning(
+                "backbone %s: the server says %s of a request of %d characters; those that cannot be are ignored, and "
+                "tokens that are missing then are counted here and marked as estimated",
+                self._config.name, redacted(wrong)[:_LONGEST_MESSAGE], len(text),
+            )  # fmt: skip
+        return payload
 
     async def _pause(self, failure: Exception, endpoint: Endpoint, waited: float) -> float:
         """Wait as the server asks, as long as the request has not waited ``max_wait_s``; uses up no retry.

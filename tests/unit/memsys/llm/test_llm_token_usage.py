@@ -65,6 +65,31 @@ def test_what_a_partial_usage_says_is_kept(tmp_path: Path, usage: Any, tokens: t
     assert (record.prompt_tokens, record.completion_tokens) == tokens and record.estimated
 
 
+@pytest.mark.parametrize(
+    ("usage", "prompt", "reply", "cached", "estimated"),
+    [
+        ({"prompt_tokens": 10**12, "completion_tokens": 3}, 4, 3, None, True),
+        ({"prompt_tokens": 9, "completion_tokens": 10**9}, 9, 5, None, True),
+        ({"prompt_tokens": 9, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 10**6}},
+         9, 3, None, False),
+        ({"input_tokens": 9, "output_tokens": 3, "cache_creation_input_tokens": 10**6}, 9, 3, None, False),
+        # a gateway that hands on Anthropic's count
+        ({"prompt_tokens": 9, "completion_tokens": 3, "cache_read_input_tokens": 2000}, 2009, 3, 2000, False),
+    ],
+)  # fmt: skip
+def test_numbers_of_tokens_that_cannot_be_are_not_believed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture,
+    usage: Any, prompt: int, reply: int, cached: int | None, estimated: bool,
+) -> None:  # fmt: skip
+    """They spent a budget at once."""
+    with stub() as server:
+        server.state.bodies = lambda _: (200, BODY | {"usage": usage})
+        record = ask(server, tmp_path)
+    counted = record.prompt_tokens, record.completion_tokens, record.cached_tokens, record.estimated
+    assert counted == (prompt, reply, cached, estimated)
+    assert ("cannot be" in caplog.text) == (cached is None)
+
+
 def test_a_prompt_that_the_server_shortened_is_noticed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with stub() as server:
         server.state.bodies = lambda _: (200, BODY | {"usage": {"prompt_tokens": 20, "completion_tokens": 1}})
