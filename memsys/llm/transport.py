@@ -323,8 +323,8 @@ class Transport:
                 said = replace(said, message=f"requests are sent on to {redacted(place)[:_LONGEST_MESSAGE]}")
             if status == _PROXY_WANTS_KEY and through:
                 raise BackboneUnusableError(
-                    f"the proxy refused the request with status {status}: {said.message}{through}; its address takes "
-                    "the user and password that it wants: http://USER:PASSWORD@HOST:PORT"
+                    f"the proxy refused the request with status {status}: {said.message}{through}; the "
+                    "address must hold the user and password that it wants, with @ before the host"
                 )
             raise refusal(
                 status, asked_pause(answered.headers, payload), said, lambda known: self._remedy(known, endpoint)
@@ -344,7 +344,7 @@ class Transport:
         said = advice(status, settings, keyless=keyless)
         if self._resumes:
             return f"{said}; the same command then goes on"
-        return said.replace("=VARIABLE", "=VARIABLE (memsys probe: --key VARIABLE)")
+        return said.replace("=VARIABLE", "=VARIABLE (memsys probe: --key)")
 
     def _post_later(self, key: str) -> Callable[..., Awaitable[tuple[Any, float]]]:
         """Return what gets a reply by a batch, whose seconds are not known: 0."""

@@ -251,7 +251,7 @@ def test_a_proxy_that_wants_a_password_is_named(tmp_path: Path, monkeypatch: pyt
     with stub() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
         proxy.state.bodies = lambda _: (407, b"Proxy Authentication Required")
-        said = r"the proxy refused the request with status 407: Proxy Auth.* variable HTTP_PROXY; .*USER:PASSWORD@"
+        said = r"the proxy refused the request with status 407: Proxy Auth.* variable HTTP_PROXY; .*user and password"
         with pytest.raises(BackboneUnusableError, match=said):
             ask("http://host.invalid/v1", tmp_path)
 

@@ -20,6 +20,7 @@ from eval.api.parts import choose, endpoint, given_backbone
 from eval.judge.__main__ import make_plan as judge_plan
 from eval.running.composed import compose_plan
 from eval.running.servers import findings_folder, fitted
+from memsys.credentials import redacted
 from memsys.errors import BackboneUnusableError, BudgetSpentError, ConfigError
 from memsys.llm import probing
 from memsys.llm.config import BackboneConfig
@@ -220,8 +221,9 @@ def test_a_refused_key_is_said_by_the_runs_first_call(tmp_path: Path) -> None:
         config = replace(endpoint(server.url, "stub"), transport_retries=0)
         fitted_to = fit(config, tmp_path)
         assert fitted_to.config == config and fitted_to.found is None
-        with pytest.raises(BackboneUnusableError, match=r"no key was sent: .*\(memsys probe: --key VARIABLE\).* one$"):
+        with pytest.raises(BackboneUnusableError, match=r"no key was sent: .*\(memsys probe: --key\).* one$") as said:
             asyncio.run(probe(config, tmp_path, whole=False))
+        assert redacted(str(said.value)) == str(said.value)  # the advice looked like a key, and was masked
 
 
 def look(name: str, folder: Path) -> Findings:
