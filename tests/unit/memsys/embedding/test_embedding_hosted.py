@@ -119,6 +119,12 @@ def test_a_server_that_keeps_failing_stops_the_conversation(server: Server) -> N
         asyncio.run(embedder(server).embed(["a"]))
 
 
+def test_a_refusal_without_a_key_says_so(server: Server) -> None:
+    server.behaviour = lambda number, body: (401, "who are you")
+    with pytest.raises(BackboneError, match=r"who are you; no key was sent: embedder\.api_key_env=VARIABLE names"):
+        asyncio.run(embedder(server).embed(["a"]))
+
+
 def test_a_refusal_is_not_repeated_and_does_not_show_the_key(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "key-123")
     server.behaviour = lambda number, body: (401, "wrong key key-123")

@@ -5,7 +5,7 @@ import shutil
 import ssl
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from memsys.errors import BackboneError, ConfigError
+from memsys.errors import BackboneError, BackboneUnusableError, ConfigError
 from memsys.llm.cache import ReplyCache
 from memsys.llm.contract import Reply
 from memsys.llm.endpoints import Endpoints
@@ -23,6 +23,7 @@ from memsys.llm.http_client import ConnectionFailedError, ExchangeError, HttpCli
 from memsys.llm.ledger import CallRecord
 from memsys.llm.refusals import StatedError, refusal, stated_error
 from memsys.retrying import asked_pause
+from memsys.vocabulary import Json
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
 from tests.support.stub_server import StubServer, stub
 
@@ -127,6 +128,32 @@ def test_what_a_server_says_that_is_no_completion_is_shown(
     with pytest.raises(BackboneError, match=said):
         ask(server, tmp_path, transport_retries=1)
     assert server.state.count == requests
+
+
+class AnsweringEngine(StubEngine):
+    """As litellm's: it needs no address, and finds a key by itself."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__([], name="litellm")
+        self.endpoints = [Endpoint("litellm", "stub", setting="backbone.engine.api_base")]
+        self.status = status
+
+    async def answer(self, path: str, body: Mapping[str, Json], timeout: float) -> Answered:
+        return Answered(self.status, {}, b'{"error": {"message": "no"}}')
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (404, "see backbone.model and backbone.engine.api_base; the same"),
+        (401, "see the variable that the engine looks for, or that backbone.engine.api_key_env names; the same"),
+    ],
+)
+def test_what_to_do_names_settings_that_the_engine_has(
+    server: StubServer, tmp_path: Path, status: int, said: str
+) -> None:
+    with pytest.raises(BackboneUnusableError, match=said):
+        ask(server, tmp_path, engine=AnsweringEngine(status))
 
 
 @pytest.mark.parametrize("status", ["400"])
