@@ -98,7 +98,6 @@ async def fitted(
     if found is None and begun is None and (found := await _asked(config, log_dir, tell)) is not None:
         keep(store, config, found)
     if found is None:
-        _tell_assumed(config, tell)
         return FittedBackbone(config)
     changed, chosen = with_choices(config, found, f"the server of backbone {config.name}")
     for one in chosen:
@@ -125,7 +124,8 @@ async def _asked(config: BackboneConfig, log_dir: Path, tell: Callable[[str], No
     except BackboneUnusableError:  # the run's first call says so, and leaves a run that goes on
         return None
     except BackboneError as error:
-        logger.warning("backbone %s: what its server takes could not be found out: %s", config.name, error)
+        assumed = "" if config.context_length is not None else f", and a context of {config.window} tokens is assumed"
+        logger.warning("backbone %s: what its server takes could not be found out%s: %s", config.name, assumed, error)
         return None
 
 

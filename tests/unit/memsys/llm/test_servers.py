@@ -207,20 +207,24 @@ def test_thinking_that_the_user_chose_stays(tmp_path: Path) -> None:
         assert [each.name for each in fit(config, tmp_path).chosen] == ["context_length"]
 
 
-def test_a_server_that_does_not_answer_is_left_to_the_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_that_does_not_answer_is_left_to_the_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
     with stub() as server:
         url = server.url
     config = replace(endpoint(url, "stub"), transport_retries=0)
     assert fit(config, tmp_path).config == config
-    assert "could not be found out" in caplog.text
+    assert "could not be found out, and a context of 8192 tokens is assumed" in caplog.text
+    assert "does not say" not in capsys.readouterr().out  # it was not asked
 
 
-def test_a_refused_key_is_said_by_the_runs_first_call(tmp_path: Path) -> None:
+def test_a_refused_key_is_said_by_the_runs_first_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with stub() as server:
         server.state.every = "401"
         config = replace(endpoint(server.url, "stub"), transport_retries=0)
         fitted_to = fit(config, tmp_path)
         assert fitted_to.config == config and fitted_to.found is None
+        assert "does not say" not in capsys.readouterr().out
         with pytest.raises(BackboneUnusableError, match=r"no key was sent: .*\(memsys probe: --key\).* one$") as said:
             asyncio.run(probe(config, tmp_path, whole=False))
         assert redacted(str(said.value)) == str(said.value)  # the advice looked like a key, and was masked
