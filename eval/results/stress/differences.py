@@ -22,8 +22,8 @@ PLAIN, TWIN = "as it is", "_twin"
 FOUND = (TURN_RECALL, SHOWN_RECALL, KEPT_WORDS)
 #: Runs whose gold the change is about: what is found there says nothing of the change.
 _OF_ATTACKS = ("contradicted", "withdrawn", "two_users")
-#: Measures of what a reader is given.
-_OF_READERS = (SHOWN_RECALL, IN_CONTEXT, OUTDATED_SHOWN)
+#: Measures of what is in a context.
+_OF_CONTEXTS = (SHOWN_RECALL, IN_CONTEXT, OUTDATED_SHOWN)
 #: Behind a difference whose interval leaves out 0, by the interval's units, and its meaning.
 _MARKS: Mapping[UnitKind, tuple[str, str]] = {
     "conversation": ("*", "the paired 95 % interval over conversations leaves out 0"),
@@ -95,8 +95,8 @@ def _difference(run: StoredRun, other: StoredRun, metric: str) -> ComparisonEsti
 
 
 def is_measured(run: StoredRun, metric: str) -> bool:
-    """Return whether a metric says something of a run: what is in the context, where a reader is given one."""
-    return metric not in _OF_READERS or not run.retrieval_only
+    """Return whether a metric says something of a run: what is in a context, where that says more than the hits."""
+    return metric not in _OF_CONTEXTS or run.shows_contexts
 
 
 def mark_notes(shown: Iterable[Difference]) -> list[str]:

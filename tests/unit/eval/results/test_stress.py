@@ -288,6 +288,19 @@ def test_what_a_reader_is_given_has_a_row_of_its_own(tmp_path: Path) -> None:
     assert kept[1:3] == ["kept words", "100.0"]
 
 
+def test_a_budget_has_the_same_row_without_a_model(tmp_path: Path) -> None:
+    """64 tokens hold fewer gold turns than ten memories; without a budget a context holds what was found."""
+
+    def measures(*settings: str) -> list[str]:
+        places = [f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache", "mode=retrieval_only", *settings]
+        assert main(["memory=bm25_turn", *places, "--kinds", "missing_dates", "--out", str(tmp_path)]) == 0
+        page = (tmp_path / "stress.md").read_text(encoding="utf-8")
+        return [line.split(" | ")[1] for line in page.splitlines() if line.startswith("| bm25_turn | ")]
+
+    assert measures() == ["R@10 turns", "kept words"]
+    assert measures("context.budget=64") == ["R@10 turns", "in context", "kept words"]
+
+
 def scored(recalls: Mapping[str, float | None], conversations: Sequence[str] = ("c",)) -> StoredRun:
     """Return a run of questions, dealt out to conversations."""
     rows = tuple(
