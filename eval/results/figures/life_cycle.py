@@ -40,13 +40,14 @@ def _sheet(name: str, group: PlotGroup, protocol: Protocol) -> Sheet | None:
     sizes = [turns_written(row.run.summary) / max(len(row.run.conversations), 1) for _, row, _ in known]
     turns = sum(sizes) / len(sizes)
     crossings = _crossings(known, turns)
+    drawn = [one for one in known if one[2].of(turns, 1) > 0]
     panels = (
         Panel(
             "writing once, asking often",
             f"questions asked of a conversation of {turns:,.0f} turns",
             "tokens in all, thousands",
             "lines",
-            tuple(_curve(number, row, costs, turns) for number, row, costs in known),
+            tuple(_curve(number, row, costs, turns) for number, row, costs in drawn),
             crossings=crossings,
             logarithmic=True,
         ),
@@ -54,6 +55,8 @@ def _sheet(name: str, group: PlotGroup, protocol: Protocol) -> Sheet | None:
         _against("R@10", "R@10 (%)", known, turns),
     )
     tick = f"; from a vertical tick on a system takes fewer than {' or '.join(AGAINST)}" if crossings else ""
+    if free := [row.label for _, row, costs in known if costs.of(turns, 1) == 0]:
+        tick += f"; not in the first panel, 0 tokens: {', '.join(free)}"
     remark = (
         f"{group.title}; protocol {protocol.name}. Tokens of prompts and replies of writing and asking{tick}. F1 and "
         "R@10: against tokens for a question where 100 are asked of a conversation."

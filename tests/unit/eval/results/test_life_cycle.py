@@ -102,6 +102,14 @@ def test_a_figure_for_each_data_set() -> None:
     assert life_cycle_sheets(groups(runs[:1]), load_protocol("clag")) == []
 
 
+def test_a_system_without_tokens_is_not_in_the_logarithmic_panel(tmp_path: Path) -> None:
+    runs = [run_of("amem", 1000, 600), run_of("full_context", 0, 10_000), run_of("bm25_turn", 0, 0)]
+    (sheet,) = life_cycle_sheets(groups(runs), load_protocol("clag"))
+    assert [len(panel.curves) for panel in sheet.panels] == [2, 3, 3]
+    assert "not in the first panel, 0 tokens: bm25_turn." in sheet.remark
+    assert draw_sheet(sheet, tmp_path).is_file()
+
+
 def test_the_figure_marks_from_where_on_a_system_takes_less_than_the_whole_conversation(tmp_path: Path) -> None:
     """Of 100 turns: 100,000 and 600 a question as much as 10,000 a question after 10.6 questions, 106,383 tokens."""
     runs = [run_of("amem", 1000, 600), run_of("full_context", 0, 10_000)]
