@@ -39,7 +39,9 @@ LEGEND = (
     "kept words, kept dates: of the content words that gold answer and gold turns share, and of the answer's days, "
     "months and years, what the entries made from the gold turns still hold",
     "in as many tokens: a system's context next to the first turns that a search without a model ranks, up to as many "
-    f"tokens as that context has, at most {BUDGETS[-1]:,}; less: the one in context less the other, with its interval",
+    f"tokens as that context has, at most {BUDGETS[-1]:,}; less: the one in context less the other, with its interval; "
+    "tokens of contexts are estimated by script, or, where a version up to 0.3.0 scored the run, are a quarter of the "
+    "characters",
     "what must be combined: R@10 turns, and F1 where there are answers, of the questions whose gold is one turn; "
     "several turns of a session, which in HotpotQA and BioASQ is a whole pool of documents; turns of several "
     "sessions; that have no answer; whose gold evidence names no turn (not named). A date computed, in one of these "
