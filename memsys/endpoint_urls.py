@@ -42,9 +42,9 @@ def asked_address(url: str, setting: str) -> str:
 
     Args:
         url: that was asked.
-        setting: that holds its base.
+        setting: that holds its base; empty where none does.
     """
     parts = urlsplit(url)
-    lacks = parts.path in _PAGES
+    lacks = setting and parts.path in _PAGES
     hint = f"; most servers want /v1 in {setting}: {parts.scheme}://{parts.netloc}/v1" if lacks else ""
     return f"asked: {url}{hint}"

@@ -34,9 +34,19 @@ _ADVICE = {
     404: "the server knows no such model or address: see {model} and {address}",
     **dict.fromkeys(MOVED, "set {address} to the address of the server itself"),
 }
-#: What to do where no key was sent, in place of what is said of one.
-_NO_KEY = "no key was sent: {key}=VARIABLE names the environment variable that holds one"
-_ABOUT_KEYS = frozenset({401, 403})
+_NAMES_KEY = "{key}=VARIABLE names the environment variable that holds one"
+#: The same of a request without a key.
+_NO_KEY = {
+    401: f"no key was sent: {_NAMES_KEY}",
+    403: f"the server wants a key: {_NAMES_KEY}; or a firewall or proxy on the way refuses requests to it",
+}
+#: The same where a key was looked for that no setting names.
+_OWN_KEY = {401: f"the engine found no key, or one that is not accepted: {_NAMES_KEY}"}
+#: The same of a server that was started here: no setting holds its address.
+_STARTED = {
+    404: "the server knows no such model: see {model}",
+    **dict.fromkeys((401, 403, *MOVED), "another program seems to answer at the address of the server"),
+}
 #: Codes and types of errors whose status is not what the server sends with them (OpenAI: 429 for a spent quota).
 _LASTING_CODES = {
     **dict.fromkeys(("invalid_api_key", "authentication_error", "invalid_authentication", "unauthenticated"), 401),
@@ -161,16 +171,18 @@ def refusal_words(error: BackboneError) -> str:
     return str(error).partition("with status ")[2].partition(": ")[2] or str(error)
 
 
-def advice(status: int, settings: Mapping[str, str], *, keyless: bool = False) -> str:
+def advice(status: int, settings: Mapping[str, str], *, keyless: bool = False, finds_key: bool = False) -> str:
     """Return what to do about an error that no other attempt would change; empty where another one might.
 
     Args:
         status: of the error.
-        settings: names of ``part``, ``key``, ``model`` and ``address`` in the configuration.
+        settings: names of ``part``, ``key``, ``model`` and ``address`` in the configuration; the last one is empty of a
+            server that was started here.
         keyless: the request had no key.
+        finds_key: the engine looked for one by itself.
     """
-    text = _NO_KEY if keyless and status in _ABOUT_KEYS else _ADVICE.get(status, "")
-    return text.format(**settings)
+    own = _STARTED if not settings["address"] else _OWN_KEY if finds_key else _NO_KEY if keyless else {}
+    return {**_ADVICE, **own}.get(status, "").format(**settings)
 
 
 def _blocked(body: Mapping[str, Any]) -> str:

@@ -294,7 +294,7 @@ class Transport:
         except TimeoutError as error:
             raise TransientServerError(f"no reply within {self._config.timeout_s} s (backbone.timeout_s)") from error
         except ConnectionFailedError as error:
-            plain = not through and _NO_TLS in str(error)
+            plain = endpoint.setting and not through and _NO_TLS in str(error)
             hint = f"; does the server speak http, not https ({endpoint.setting})?" if plain else through
             raise _ConnectionLostError(f"{redacted(str(error))}{hint}") from error
         except ExchangeError as error:
@@ -339,9 +339,7 @@ class Transport:
     def _remedy(self, status: int, endpoint: Endpoint) -> str:
         """Return what to do about an error that would meet every request."""
         settings, keyless = {**SETTINGS, "address": endpoint.setting}, endpoint.api_key_env is None
-        if keyless and self._itself is not None:  # it may have found one by itself
-            settings["key"], keyless = f"the engine looks for, or that {settings['key']}", False
-        said = advice(status, settings, keyless=keyless)
+        said = advice(status, settings, keyless=keyless, finds_key=keyless and self._itself is not None)
         if self._resumes:
             return f"{said}; the same command then goes on"
         return said.replace("=VARIABLE", "=VARIABLE (memsys probe: --key)")

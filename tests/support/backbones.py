@@ -30,7 +30,7 @@ class StubEngine:
 
     def __init__(self, urls: Sequence[str], name: str = "vllm", api_key_env: str | None = None) -> None:
         self.name = name
-        self.endpoints = [Endpoint(url, "stub", api_key_env) for url in urls]
+        self.endpoints = [Endpoint(url, "stub", api_key_env, "backbone.engine.base_urls") for url in urls]
         self.recoveries = 0
         self.on_recover: Any = None
         self.recover_error = ""

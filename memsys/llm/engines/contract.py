@@ -21,13 +21,13 @@ class Endpoint:
         base_url: up to and including ``/v1``.
         model: the name the server knows the model by.
         api_key_env: environment variable that holds the key; the key itself is never stored.
-        setting: of the configuration that holds its address.
+        setting: of the configuration that holds its address; empty where none does.
     """
 
     base_url: str
     model: str
     api_key_env: str | None = None
-    setting: str = "backbone.engine.base_urls"
+    setting: str = ""
 
 
 #: Names of engines whose servers are others', so that a refused field is learnt.

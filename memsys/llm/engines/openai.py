@@ -83,7 +83,8 @@ class OpenAIEngine:
         """
         self._config.check_start()
         variable = self._config.api_key_env
-        return [Endpoint(url.rstrip("/"), self._config.model, variable) for url in self._config.base_urls]
+        setting, model = "backbone.engine.base_urls", self._config.model
+        return [Endpoint(url.rstrip("/"), model, variable, setting) for url in self._config.base_urls]
 
     def recover(self, log_dir: Path) -> Sequence[Endpoint]:
         """Go on with the same endpoints: they are not ours to repair, and resending may be enough."""

@@ -146,7 +146,8 @@ class AnsweringEngine(StubEngine):
     ("status", "said"),
     [
         (404, "see backbone.model and backbone.engine.api_base; the same"),
-        (401, "see the variable that the engine looks for, or that backbone.engine.api_key_env names; the same"),
+        (401, "found no key, or one that is not accepted: backbone.engine.api_key_env=VARIABLE names .* one; the same"),
+        (403, "the key may not use this model"),
     ],
 )
 def test_what_to_do_names_settings_that_the_engine_has(
@@ -154,6 +155,18 @@ def test_what_to_do_names_settings_that_the_engine_has(
 ) -> None:
     with pytest.raises(BackboneUnusableError, match=said):
         ask(server, tmp_path, engine=AnsweringEngine(status))
+
+
+@pytest.mark.parametrize("status", [301, 401, 403, 404])
+def test_advice_names_no_address_where_no_setting_holds_it(server: StubServer, tmp_path: Path, status: int) -> None:
+    """The engines that start their servers choose addresses themselves."""
+    engine = StubEngine([server.url])
+    engine.endpoints = [Endpoint(server.url, "stub")]
+    server.state.bodies = lambda request: (status, {"error": {"message": "no"}}, {"Location": "http://h/"})
+    with pytest.raises(BackboneUnusableError) as raised:
+        ask(server, tmp_path, engine=engine)
+    said = "see backbone.model;" if status == 404 else "another program seems to answer at the address of the server;"
+    assert said in str(raised.value) and "base_urls" not in str(raised.value) and " ()" not in str(raised.value)
 
 
 @pytest.mark.parametrize("status", ["400"])
@@ -373,7 +386,8 @@ def hosted(**changes: Any) -> OpenAIEngineConfig:
 
 
 def test_hosted_endpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert hosted().build().start(tmp_path) == [Endpoint("https://api.example.org/v1", "m-2025", None)]
+    setting = "backbone.engine.base_urls"
+    assert hosted().build().start(tmp_path) == [Endpoint("https://api.example.org/v1", "m-2025", None, setting)]
     assert hosted(api_key_env="STUB_KEY").build().fingerprint() == {"engine": "openai", "model": "m-2025"}
     monkeypatch.delenv("STUB_KEY", raising=False)
     with pytest.raises(ConfigError, match="environment variable STUB_KEY"):
