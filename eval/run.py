@@ -90,11 +90,27 @@ def _run_line(line: "CommandLine", arguments: Sequence[str], *, agreed: bool) ->
             check_effect(config, line.overrides)
             run_single(config, prepare)
             return 0
-        if line.multirun:
+        if line.shows_alone:
+            return _run_in_hydra(line.arguments(), None)
+        sweeps = line.multirun or _chooses_sweep(line)
+        if sweeps:
             _prepare_sweep(line, added, agreed=agreed)
-        return _run_in_hydra(line.arguments(), None if line.multirun else prepare)
+        return _run_in_hydra(line.arguments(), None if sweeps else prepare)
     except (HydraException, OmegaConfBaseException) as error:
         raise explained(arguments, error) from error
+
+
+def _chooses_sweep(line: "CommandLine") -> bool:
+    """Return whether the choices of a command line ask for a sweep without ``-m``, as ``+sweep=NAME`` does."""
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    from eval.config.compose import compose, config_loader, is_sweep
+
+    try:
+        return is_sweep(compose(config_loader(line.config_dir), line.overrides))
+    except (HydraException, OmegaConfBaseException):
+        return False  # Hydra says why
 
 
 def _prepare(added: Sequence[str], plan: "Plan", *, agreed: bool) -> None:
@@ -146,8 +162,8 @@ def _run_in_hydra(arguments: list[str], prepare: "Callable[[Plan], None] | None"
     """Let Hydra do what it is asked for; returns 3 where cells of a sweep are not done.
 
     Args:
-        arguments: for Hydra: a sweep, a run with a folder of configuration, or to show a configuration.
-        prepare: called before the run; ``None`` for a sweep.
+        arguments: for Hydra.
+        prepare: called before the run; ``None`` for a sweep, or to show a configuration.
     """
     import hydra
 

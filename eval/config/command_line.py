@@ -15,6 +15,7 @@ from eval.config.compose import hydra_options
 from memsys.errors import ConfigError
 
 _MULTIRUN = ("-m", "--multirun")
+_SHOWING = ("-c", "--cfg", "-i", "--info", "--hydra-help", "--version")
 #: What other programs call going on with a run.
 _RESUMING = ("--resume", "--continue", "--restart")
 _CONFIG_DIR = ("-cd", "--config-dir")
@@ -36,6 +37,11 @@ class CommandLine:
     def multirun(self) -> bool:
         """Whether several values of a setting are one run each."""
         return any(option in _MULTIRUN for option in self.options)
+
+    @property
+    def shows_alone(self) -> bool:
+        """Whether a configuration is shown, and nothing is run."""
+        return any(option.partition("=")[0] in _SHOWING for option in self.options)
 
     @property
     def config_dir(self) -> Path | None:

@@ -126,7 +126,10 @@ def confirm_sweep(overrides: Sequence[str], folder: Path | None, *, agreed: bool
 
 
 def _paid_cells(composer: Composer, overrides: Sequence[str]) -> list[SweepCell]:
-    """Return the cells of a sweep with a hosted model; of those with the same backbones the first says whether."""
+    """Return the cells of a sweep with a hosted model; of those with the same backbone the first says whether.
+
+    Where a second backbone is chosen, each says it: whether it is asked goes by the memory.
+    """
     by_backbone: dict[tuple[str, ...], list[list[str]]] = {}
     for job in composer.jobs(overrides)[0]:
         chosen = tuple(one for one in job if one.lstrip("+~").startswith(_CHOOSES_BACKBONE))
@@ -134,7 +137,8 @@ def _paid_cells(composer: Composer, overrides: Sequence[str]) -> list[SweepCell]
     found = []
     for jobs in by_backbone.values():
         first = composer.cell(jobs[0])
-        if first.plan is None or _is_paid(first.plan.backbone) or _is_paid(first.plan.second):
+        plan = first.plan
+        if plan is None or _is_paid(plan.backbone) or plan.settings.get("second"):
             found += [first, *map(composer.cell, jobs[1:])]
     return found
 

@@ -62,12 +62,14 @@ class SentBatch:
         server: base URL.
         keys: of its requests.
         batch_id: that the server gave it; empty until it did.
+        cancelled: somebody cancelled it, and that was said.
     """
 
     name: str
     server: str
     keys: list[str]
     batch_id: str = ""
+    cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class Batches:
         self._tasks: set[asyncio.Task[None]] = set()
         self._followed: set[str] = set()
         self._delivered: set[str] = set()
+        self._early: dict[str, Answered] = {}  # replies of a batch of earlier that nobody has asked for yet
         self._known: dict[str, SentBatch] | None = None
         self._last = 0.0
 
@@ -113,6 +116,8 @@ class Batches:
         Raises:
             BackboneError: the batch failed as a whole, or its server cannot be reached.
         """
+        if (early := self._early.pop(key, None)) is not None:
+            return early
         future = self._waiting.get(key)
         if future is None:
             future = self._waiting[key] = asyncio.get_running_loop().create_future()
@@ -233,8 +238,8 @@ class Batches:
             if ended.get(kind):
                 self._deliver(await self._pages.page(f"/files/{ended[kind]}/content", largest=_RESULT_BYTES))
         self._delivered.update(sent.keys)
-        if ended["status"] in _CANCELLED:
-            self._forget(sent)
+        if ended["status"] in _CANCELLED and not sent.cancelled:
+            self._write(replace(sent, cancelled=True))
             raise BackboneUnusableError(
                 f"the batch {sent.batch_id} was cancelled; the same command asks what it left open in another one"
             )
@@ -263,13 +268,16 @@ class Batches:
             row = json.loads(line)
             key, response, error = row["custom_id"], row.get("response"), row.get("error")
             self._delivered.add(key)
-            future = self._waiting.get(key)
-            if future is None or future.done():
-                continue
             if response:
-                future.set_result(Answered(response["status_code"], {}, json.dumps(response["body"]).encode()))
+                answered = Answered(response["status_code"], {}, json.dumps(response["body"]).encode())
             elif error:  # means what it would in the body of a reply
-                future.set_result(Answered(200, {}, json.dumps({"error": error}).encode()))
+                answered = Answered(200, {}, json.dumps({"error": error}).encode())
+            else:
+                continue
+            if (future := self._waiting.get(key)) is None:
+                self._early[key] = answered
+            elif not future.done():
+                future.set_result(answered)
 
     def _sent(self) -> dict[str, SentBatch]:
         """Return the latest batch that asks a call, by the call's key; files are read once."""

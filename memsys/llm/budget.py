@@ -4,7 +4,8 @@ The run then stops and can be resumed.
 
 Calls in flight when the limit is met are finished, stored and booked before the run stops, so that nothing that was
 paid for is lost; by so much the limit can be passed. Replies from the cache cost nothing and are not stopped. Of calls
-that go out together as a batch, whose costs are known when all are paid, no more are begun than the budget can pay.
+that go out together as a batch, whose costs are known when all are paid, no more are begun than the budget pays where
+each prompt has as many tokens as estimated and each reply as many as it may have.
 """
 
 import asyncio
@@ -77,12 +78,13 @@ class Budget:
             expected: most that it can cost, where it goes out with others.
 
         Raises:
-            BudgetSpentError: the budget is spent; raised when no call is in flight any longer.
+            BudgetSpentError: the budget is spent, or does not pay this one; raised when no call is in flight any
+                longer.
         """
         while self._in_flight and not self._covers(expected):
             await self._idle.wait()
             await asyncio.sleep(0)
-        if self.is_spent:
+        if self.is_spent or (expected != _NOT_COUNTED and not self._covers(expected)):
             await self._idle.wait()
             await asyncio.sleep(0)  # those that waited for the last call store and book it first
             raise BudgetSpentError(self.message())
@@ -142,7 +144,12 @@ class Budget:
         """Return the message of an exhausted budget: the amount spent and how to continue."""
         limits = {"budget.tokens": self.tokens, "budget.dollars": self.dollars}
         keys = " or ".join(key for key, limit in limits.items() if limit is not None)
-        return f"the budget is spent: {self.amounts()}; the same command with a larger {keys} goes on"
+        what = (
+            "the budget is spent"
+            if self.is_spent
+            else "what is left of the budget may not pay one more call of a batch"
+        )
+        return f"{what}: {self.amounts()}; the same command with a larger {keys} goes on"
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,46 +304,54 @@ class BoundModel:
             BudgetSpentError: the run may not spend more.
         """
         shared, meter = self._shared, self._shared.meter
-        if meter is not None:
-            expected = self._expected(request, meter) if later else Expected()
-            await meter.budget.begin(expected)
-            in_flight.callback(meter.budget.end, expected)
-        begun = perf_counter()
-        if not shared.accepted.probed:
-            await self._probe()
-        generated = ""
+        with ExitStack() as counted:  # out of the budget's count where it fails: it may be made again in another form
+            if meter is not None:
+                expected = self._expected(request, meter) if later else Expected()
+                await meter.budget.begin(expected)
+                counted.callback(meter.budget.end, expected)
+            begun = perf_counter()
+            if not shared.accepted.probed:
+                await self._probe()
+            generated = ""
 
-        def read(payload: Any, seconds: float) -> Completion:
-            nonlocal generated
+            def read(payload: Any, seconds: float) -> Completion:
+                nonlocal generated
+                try:
+                    completion = read_completion(payload, seconds)
+                except MalformedReplyError:
+                    self._count_rejected(payload, batch=bool(later))
+                    raise
+                generated = generated_text(payload) if completion.estimated else ""
+                return completion
+
             try:
-                completion = read_completion(payload, seconds)
-            except MalformedReplyError:
-                self._count_rejected(payload, batch=bool(later))
-                raise
-            generated = generated_text(payload) if completion.estimated else ""
-            return completion
-
-        try:
-            sent = await shared.transport.send(
-                request.path, request.body, read, written=Written(request.text, later), affinity=self._conversation_id,
-                largest=largest_reply(shared.config, request.body),
-            )  # fmt: skip
-        except PromptWithheldError as error:
-            sent = Sent(Completion("", 0, 0, perf_counter() - begun, "content_filter", refusal=str(error)), 0, "")
-        if sent.reply.estimated:
-            prompt = prompt_text(request.body)
-            sent = sent._replace(reply=await with_counted_tokens(sent.reply, prompt, generated, self.count_tokens))
-        if meter is not None:
-            spent = sent.reply.prompt_tokens, sent.reply.completion_tokens, sent.reply.cached_tokens
-            meter.spend(*spent, batch=bool(later))
+                sent = await shared.transport.send(
+                    request.path, request.body, read, written=Written(request.text, later),
+                    affinity=self._conversation_id, largest=largest_reply(shared.config, request.body),
+                )  # fmt: skip
+            except PromptWithheldError as error:
+                sent = Sent(Completion("", 0, 0, perf_counter() - begun, "content_filter", refusal=str(error)), 0, "")
+            if sent.reply.estimated:
+                prompt = prompt_text(request.body)
+                sent = sent._replace(reply=await with_counted_tokens(sent.reply, prompt, generated, self.count_tokens))
+            if meter is not None:
+                spent = sent.reply.prompt_tokens, sent.reply.completion_tokens, sent.reply.cached_tokens
+                meter.spend(*spent, batch=bool(later))
+            in_flight.push(counted.pop_all())
         return sent
+
+    def _count_tokens(self, prompt: int, reply: int, cached: int | None, *, batch: bool) -> None:
+        counters = self._shared.counters
+        for counts in (counters, counters.batched) if batch else (counters,):
+            counts.prompt_tokens += prompt
+            counts.completion_tokens += reply
+            counts.cached_tokens += cached or 0
 
     def _count_rejected(self, payload: Any, *, batch: bool) -> None:
         """Count the tokens of a reply that is asked for again: its server was paid for them."""
         usage = payload.get("usage") if isinstance(payload, Mapping) else None
         prompt, reply, cached, _ = read_usage(usage, says_something=False)
-        self._shared.counters.prompt_tokens += prompt
-        self._shared.counters.completion_tokens += reply
+        self._count_tokens(prompt, reply, cached, batch=batch)
         if self._shared.meter is not None:
             self._shared.meter.spend(prompt, reply, cached, batch=batch)
 
@@ -382,13 +390,8 @@ class BoundModel:
         if answered.cache_hit:
             shared.counters.cache_hits += 1
         else:
-            shared.counters.prompt_tokens += completion.prompt_tokens
-            shared.counters.completion_tokens += completion.completion_tokens
-            shared.counters.cached_tokens += completion.cached_tokens or 0
-            if answered.batched:
-                shared.counters.batched.prompt_tokens += completion.prompt_tokens
-                shared.counters.batched.completion_tokens += completion.completion_tokens
-                shared.counters.batched.cached_tokens += completion.cached_tokens or 0
+            tokens = completion.prompt_tokens, completion.completion_tokens, completion.cached_tokens
+            self._count_tokens(*tokens, batch=answered.batched)
         if shared.on_call is None:
             return
         shared.on_call(

@@ -69,17 +69,18 @@ class BatchServer:
 
     async def _batch(self, request: web.Request) -> web.Response:
         batch = self._batches[request.match_info["name"]]
-        if (self._state / "cancel").exists():
+        if batch["status"] == "in_progress" and (self._state / "cancel").exists():
+            self._answer(batch, most=1)
             batch["status"] = "cancelled"
         if batch["status"] == "in_progress" and (self._state / "open").exists():
             self._answer(batch)
         return web.json_response(batch)
 
-    def _answer(self, batch: dict[str, Any]) -> None:
+    def _answer(self, batch: dict[str, Any], most: int | None = None) -> None:
         lose = self._state / "lose"
         lost = dict(line.split() for line in lose.read_text().splitlines()) if lose.exists() else {}
         done, failed = list[dict[str, Any]](), list[dict[str, Any]]()
-        for line in self._files[batch["input_file_id"]].splitlines():
+        for line in self._files[batch["input_file_id"]].splitlines()[:most]:
             row = json.loads(line)
             assert (row["method"], row["url"]) == ("POST", batch["endpoint"])
             if row["custom_id"] in lost:

@@ -86,7 +86,20 @@ def test_a_sweep_says_what_all_its_runs_cost(
     assert "tokens" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", [["-m", "memory=rag,bm25_turn"], ["--config-dir", ".", "memory=rag"]])
+def test_each_cell_says_whether_it_asks_a_second_backbone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    second = ["+backbone@second=gpt41_mini", "second_roles=[probe]", "chat_roles=[probe]", f"runs_dir={tmp_path}"]
+    more = ["dataset=locomo_sample", "embedder=hashing", f"cache_dir={tmp_path}", "backbone=qwen25_coder_05b"]
+    confirm_sweep(["memory=rag,xmemory", *second, *more], None, agreed=True)
+    assert "gpt41_mini: 1 run, about " in capsys.readouterr().out
+
+
+SWEEPS = [
+    ["-m", "memory=rag,bm25_turn"], ["--config-dir", ".", "memory=rag"], ["hydra.mode=MULTIRUN", "memory=rag"],
+    ["+sweep=memfly_table1", "memory=rag"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", SWEEPS)
 def test_no_command_pays_before_it_asked(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

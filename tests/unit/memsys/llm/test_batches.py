@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from memsys.errors import BackboneError, BackboneUnusableError
+from memsys.errors import BackboneError, BackboneUnusableError, BudgetSpentError
 from memsys.llm.backbone import Backbone
 from memsys.llm.batches import Batches
 from memsys.llm.budget import Budget, SpendingMeter
@@ -21,6 +22,7 @@ from memsys.llm.engines.contract import BatchTimes
 from memsys.llm.engines.openai_batch import OpenAIBatchEngineConfig
 from memsys.llm.ledger import CallRecord
 from memsys.llm.outcomes import reason_of
+from memsys.llm.refusals import RequestRefusedError
 from memsys.vocabulary import Json
 from tests.support.backbones import backbone_config, enter, role
 from tests.support.batch_process import BatchProcess, batch_process
@@ -87,20 +89,63 @@ def test_a_batch_costs_its_share(server: BatchProcess, tmp_path: Path) -> None:
     assert budget.spent_dollars == budget.spent_tokens / 2 > 0
 
 
+def most_of_a_call() -> int:
+    return len(role().prompt.render({"text": "turn 0"})) // 4 + 1 + role().max_tokens
+
+
+def limited(server: BatchProcess, folder: Path, tokens: int) -> Backbone:
+    backbone = opened(server, folder)
+    backbone.meter = SpendingMeter(Budget(tokens=tokens))
+    return backbone
+
+
 def test_a_batch_is_no_larger_than_what_the_budget_pays(server: BatchProcess, tmp_path: Path) -> None:
-    async def go() -> Budget:
-        backbone = opened(server, tmp_path)
-        each = len(role().prompt.render({"text": "turn 0"})) // 4 + 1 + role().max_tokens
-        budget = Budget(tokens=2 * each)
-        backbone.meter = SpendingMeter(budget)
+    async def go(tokens: int) -> None:
         enter("answer")
         server.finish()
-        async with backbone:
+        async with limited(server, tmp_path, tokens) as backbone:
             await ask(backbone, 5)
-        return budget
 
-    budget = asyncio.run(go())
-    assert [len(batch["keys"]) for batch in server.lines("created")] == [2, 1, 1, 1] and not budget.is_exceeded
+    with pytest.raises(BudgetSpentError, match="may not pay one more call of a batch: "):
+        asyncio.run(go(most_of_a_call() + 1))  # then less is left than one more may cost
+    asyncio.run(go(2 * most_of_a_call()))
+    assert [len(batch["keys"]) for batch in server.lines("created")] == [1, 2, 1, 1]
+
+
+def test_a_call_that_is_written_again_does_not_wait_for_itself(server: BatchProcess, tmp_path: Path) -> None:
+    async def go() -> int:
+        enter("answer")
+        server.finish()
+        async with limited(server, tmp_path, 3 * most_of_a_call() // 2) as backbone:
+            send = backbone._transport.send
+            refused = iter([RequestRefusedError("Unsupported parameter: seed is not supported")])
+
+            async def once_refused(*arguments: Any, **more: Any) -> Any:
+                if (error := next(refused, None)) is not None:
+                    raise error
+                return await send(*arguments, **more)
+
+            backbone._transport.send = once_refused  # type: ignore[method-assign]
+            return len(await asyncio.wait_for(ask(backbone, 1), timeout=20))
+
+    assert asyncio.run(go()) == 1
+
+
+def test_replies_of_a_batch_found_again_wait_for_who_asks_later(server: BatchProcess, tmp_path: Path) -> None:
+    async def go() -> None:
+        enter("answer")
+        async with opened(server, tmp_path) as backbone:
+            asking = asyncio.create_task(ask(backbone, 2))
+            while not server.lines("created"):
+                await asyncio.sleep(0.02)
+            asking.cancel()
+        server.finish()
+        async with opened(server, tmp_path) as backbone:
+            for number in range(2):
+                await ask(backbone, 1, first=number)
+
+    asyncio.run(go())
+    assert len(server.lines("created")) == 1
 
 
 def test_a_batch_that_is_cancelled_is_not_made_again_unasked(server: BatchProcess, tmp_path: Path) -> None:
@@ -116,7 +161,7 @@ def test_a_batch_that_is_cancelled_is_not_made_again_unasked(server: BatchProces
     (server.state / "cancel").unlink()
     server.finish()
     asyncio.run(go())
-    assert [len(batch["keys"]) for batch in server.lines("created")] == [3, 3]
+    assert [len(batch["keys"]) for batch in server.lines("created")] == [3, 2]  # it had answered one
 
 
 ASKS = """
