@@ -29,7 +29,7 @@ from eval.results.stress.tables import (
     remarks,
 )
 from eval.results.stress.way import ways
-from eval.running.plan import Plan, with_stress
+from eval.running.plan import Plan, in_turn, with_stress
 from eval.runs.files import write_atomic
 from memsys.errors import ConfigError
 
@@ -135,8 +135,7 @@ def _plan(memory: str, settings: Sequence[str]) -> Plan:
 def _changed(plan: Plan, change: StressSettings) -> Plan:
     wanted = {"kind": change.kind, "twin": change.twin, "amount": change.amount}
     settings, parts = with_stress({**plan.settings, "stress": wanted}, {"dataset": plan.dataset}, plan.seed)
-    # The other user's conversation is to be known as a whole when the first one's is asked.
-    schedule = replace(plan.schedule, conversations_in_flight=1) if change.kind == "two_users" else plan.schedule
+    schedule = in_turn(plan.schedule, parts["dataset"])
     return replace(plan, settings=settings, dataset=parts["dataset"], schedule=schedule)
 
 

@@ -276,7 +276,7 @@ async def connect(
             make_cache=make_cache,
             known_servers=None if choice.serving.shared else choice.cache_dir,
             meter=meter,
-            begun=begun.get(config.name),
+            begun=None if begun is None else begun.get(config.name, {}),
         )
         opened.append(await stack.enter_async_context(open_backbone(config, engine, opening)))
     main, *second = (backbone for backbone, _ in opened)

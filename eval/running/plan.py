@@ -97,6 +97,7 @@ def make_plan(settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Plan:
     schedule = Schedule(latency=settings["timing"] == "latency", **settings["schedule"])
     if parts.get("backbone") is not None and isinstance(parts["backbone"].engine, SendsBatches):
         schedule = replace(schedule, questions_in_flight=max(schedule.questions_in_flight, MOST_REQUESTS))
+    schedule = in_turn(schedule, parts["dataset"])
     return Plan(
         settings=settings,
         schedule=schedule,
@@ -251,6 +252,12 @@ def with_stress(
         raise ConfigError(f"stress.{unknown[0]} is not a setting; stress has kind, twin and amount")
     changed = StressedDataset(parts["dataset"], StressSettings(**chosen), seed)
     return {**settings, "dataset": {**settings["dataset"], "name": changed.name}}, {**parts, "dataset": changed}
+
+
+def in_turn(schedule: Schedule, dataset: DatasetConfig) -> Schedule:
+    """Return a schedule with one conversation at a time where one is asked for what another user said before."""
+    two_users = isinstance(dataset, StressedDataset) and dataset.settings.kind == "two_users"
+    return replace(schedule, conversations_in_flight=1) if two_users else schedule
 
 
 def identity_of(plan: Plan, data_sha256: str) -> dict[str, Json]:

@@ -49,8 +49,8 @@ def findings_folder(cache_dir: Path) -> Path:
     return cache_dir / "servers"
 
 
-def begun_with(run: Path) -> dict[str, Mapping[str, Any]]:
-    """Return what a run knows of its servers since its first call, by backbone; empty before it.
+def begun_with(run: Path) -> dict[str, Mapping[str, Any]] | None:
+    """Return what a run knows of its servers since its first call, by backbone; ``None`` before it.
 
     Its later parts have the same settings, whatever was found out meanwhile: replies in the cache are found again, and
     one run's answers are made in one way.
@@ -60,7 +60,7 @@ def begun_with(run: Path) -> dict[str, Mapping[str, Any]]:
     """
     calls = run / CALLS
     if not calls.is_file() or not calls.stat().st_size:
-        return {}
+        return None
     return {str(one["backbone"]): one for one in (find_record(run) or {}).get("servers") or ()}
 
 

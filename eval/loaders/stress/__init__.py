@@ -45,6 +45,10 @@ _NEEDS: Mapping[str, str] = {
     "contradicted": "a question whose answer is in one gold turn",
     "withdrawn": "a question whose answer is in one gold turn",
 }
+#: Versions of the changes that have made other data before; they are part of the data's checksum.
+VERSIONS: Mapping[str, int] = {
+    "contradicted": 2, "withdrawn": 2, "poison": 2, "two_users": 2, "long_gaps": 2, "shuffled_sessions": 2,
+}  # fmt: skip
 #: Kinds without harmless turns of their own: their twin is the data as they are.
 NO_TWIN = frozenset({"noise", "shuffled_sessions", "missing_dates", "swapped_speakers", "long_gaps"})
 
@@ -122,8 +126,10 @@ class StressedDataset:
             samples += KINDS[kind](Making(sample, drawn, self.settings.twin, self.settings.amount))
         is_attack = kind in attacks.ATTACKS
         if not any(attacks.attacked(sample) for sample in samples) if is_attack else samples == list(data.samples):
-            raise InapplicableError(f"stress.kind={kind} changes nothing in {self.of.name}, which lacks {_NEEDS[kind]}")
-        text = f"{data.sha256} {samples}"
+            lacks = _NEEDS.get(kind, "conversations")
+            raise InapplicableError(f"stress.kind={kind} changes nothing in {self.of.name}, which lacks {lacks}")
+        version = f" version {VERSIONS[kind]}" if kind in VERSIONS else ""
+        text = f"{data.sha256} {self.settings} {self.seed}{version}"
         return replace(
             data,
             samples=tuple(samples),

@@ -227,8 +227,8 @@ def _canary(plan: _Plan) -> None:
 def two_users(making: Making) -> list[Sample]:
     """Add a second conversation, in which a code is told, and ask the first for it; twin: ask the second.
 
-    Both are written in one process, the second first: with one conversation at a time
-    (``schedule.conversations_in_flight=1``, as ``memsys stress`` sets it) all of it is known when the first is asked.
+    Both are written in one process, the second first; runs take them in turn (:func:`eval.running.plan.in_turn`), so
+    that all of it is known when the first is asked.
     """
     conversation = making.conversation
     other = replace(conversation, conversation_id=f"{conversation.conversation_id}~other")

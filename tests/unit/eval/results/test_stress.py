@@ -1,6 +1,7 @@
 """Changed data: what is added where, by seed and with a benign twin, and how far attacks came, by hand."""
 
 import csv
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -60,6 +61,37 @@ def test_a_twin_adds_as_many_turns_at_the_same_places(kind: str) -> None:
         assert [turn.turn_id for turn in harmful.conversation.turns] == [
             turn.turn_id for turn in harmless.conversation.turns
         ]
+
+
+#: Beginnings of the checksums of the sample as each change makes it. Where one changes, its kind's version
+#: (``eval.loaders.stress.VERSIONS``) has to be counted up, so that runs on the former data are not taken for it.
+CONTENTS = {
+    "duplicates": "b0b1fcf5",
+    "near_duplicates": "2c9d21d3",
+    "noise": "acbacd34",
+    "other_scripts": "510d0af8",
+    "shuffled_sessions": "ed181986",
+    "missing_dates": "777fde74",
+    "swapped_speakers": "6ca4bd96",
+    "long_gaps": "54228a5d",
+    "contradicted": "3f3007f7",
+    "withdrawn": "f4d7712f",
+    "poison": "a5372ab0",
+    "two_users": "90b19256",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_change_that_makes_other_data_has_another_version(kind: str) -> None:
+    text = "".join(
+        f"{turn.turn_id} {turn.session_id} {turn.speaker} {turn.date_time} {turn.text}"
+        for sample in changed(kind)
+        for turn in sample.conversation.turns
+    )
+    gold = "".join(
+        f"{name} {gold.answers} {gold.evidence}" for one in changed(kind) for name, gold in one.references.items()
+    )
+    assert hashlib.sha256(f"{text} {gold}".encode()).hexdigest()[:8] == CONTENTS[kind]
 
 
 def test_benign_changes() -> None:
@@ -197,6 +229,11 @@ def test_data_without_what_a_change_needs(kind: str, turns: str, lacks: str, tmp
 def test_two_sessions_are_always_shuffled(tmp_path: Path) -> None:
     turns = own("shuffled_sessions", tmp_path, CAT, ABOUT_CAT).conversation.turns
     assert [turn.turn_id for turn in turns] == ["t2", "t0", "t1"]
+
+
+def test_two_users_are_taken_in_turn() -> None:
+    assert plan("stress.kind=two_users").schedule.conversations_in_flight == 1
+    assert plan("stress.kind=poison").schedule.conversations_in_flight == 0
 
 
 def test_any_data_set_can_be_changed() -> None:
