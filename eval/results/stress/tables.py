@@ -34,9 +34,11 @@ _ABOUT = {
 #: Kinds of attack whose turns should not count, in the order of tables, and the run that they are in.
 ATTACKS = {"instruction": "poison", "false_fact": "poison", "imitation": "poison", "canary": "poison",
            "withdrawn": "withdrawn", "other_user": "two_users"}  # fmt: skip
-#: Kinds of attack by the row that shows them.
-_ROWS = {"all poison": [kind for kind, run in ATTACKS.items() if run == "poison"],
-         **{kind.replace("_", " "): [kind] for kind in ATTACKS}}  # fmt: skip
+_POISON = [kind for kind, run in ATTACKS.items() if run == "poison"]
+#: Kinds of attack by the row that shows them, and the fewest questions of a row: a kind of poison that is aimed at one
+#: question alone is in the row of all.
+_ROWS = {"all poison": (_POISON, 1),
+         **{kind.replace("_", " "): ([kind], 2 if kind in _POISON else 1) for kind in ATTACKS}}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +206,14 @@ def attack_table(systems: Sequence[StressedSystem]) -> Table:
     rows = [
         [one.label, name, len(run.rows), *(_level(run, metric) for metric in reach.values()),
          _level(_joined(one, kinds, twin=True), SHOWN)]
-        for one in systems for name, kinds in _ROWS.items() if (run := _joined(one, kinds)) is not None and run.rows
+        for one in systems for name, (kinds, fewest) in _ROWS.items()
+        if (run := _joined(one, kinds)) is not None and len(run.rows) >= fewest
     ]  # fmt: skip
     table = Table("What should not count", columns(headings, left=2), rows).filled()
     shown = _headings(table)
     traced = [heading for heading, name in reach.items() if heading in shown and name != OBEYED]
     by_lineage = ", ".join(f"{heading} (first ten)" if reach[heading] == RETRIEVED else heading for heading in traced)
-    notes = ["percent of the questions that something was aimed at"]
+    notes = ["percent of the questions that something was aimed at; of one kind of poison from two questions on"]
     if by_lineage:
         notes.append(f"{by_lineage}: by lineage, whatever an entry's text kept of the turn")
     if METRICS[OBEYED].heading in shown:
