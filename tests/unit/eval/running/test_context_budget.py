@@ -1,6 +1,7 @@
 """The same room for every memory's context."""
 
 import re
+import time
 from dataclasses import replace
 
 import pytest
@@ -104,6 +105,73 @@ def test_every_memory_that_stays_is_whole_and_all_others_leave(given: tuple[list
         assert sorted(re.sub(r"^(?:- |\[May\] |2\. |said: )", "", line) for line in lines) == sorted(kept)
     else:
         assert kept == texts[:1]
+
+
+LIKES = ("Ann likes tea", "Ben likes cake and tea", "Cy likes pie")
+
+
+def in_time(layout: str, separator: str) -> str:
+    """Return a context with the third memory of :data:`LIKES` first and the first one last."""
+    return separator.join(layout.format(text) for text in reversed(LIKES))
+
+
+@pytest.mark.parametrize(
+    ("layout", "separator", "left"),
+    [
+        ("{}", ", ", "Ben likes cake and tea, Ann likes tea"),
+        ("{}.", " ", "Ben likes cake and tea. Ann likes tea."),
+        ("{}", ". ", "Ben likes cake and tea. Ann likes tea"),
+        ("{}", "。", "Ben likes cake and tea。Ann likes tea"),
+        ("{}, said on 5 May", "\n", "Ben likes cake and tea, said on 5 May\nAnn likes tea, said on 5 May"),
+        ("Memory: '{}'", "\n", "Memory: 'Ben likes cake and tea'\nMemory: 'Ann likes tea'"),
+        ("At 5 May, he said, {}", "\n", "At 5 May, he said, Ben likes cake and tea\nAt 5 May, he said, Ann likes tea"),
+        ("'{}'", ", ", "'', 'Ben likes cake and tea', 'Ann likes tea'"),
+        ("({})", " ", "() (Ben likes cake and tea) (Ann likes tea)"),
+        ("{}", " ", "Ben likes cake and tea Ann likes tea"),
+        ("{} and", " ", "and Ben likes cake and tea and Ann likes tea and"),
+        ("on {} too", "\n", "on Ben likes cake and tea too\non Ann likes tea too"),
+    ],
+)  # fmt: skip
+def test_memories_leave_whatever_separates_them(layout: str, separator: str, left: str) -> None:
+    assert named(in_time(layout, separator), estimated_tokens(left), *LIKES) == (left, (0, 1))
+
+
+def test_sentences_that_end_themselves_are_parts() -> None:
+    assert named("Cy is ill. Ann is well.", 4, "Ann is well.", "Cy is ill.") == ("Ann is well.", (0,))
+    assert named("我喜欢茶。他喜欢蛋糕。", 6, "他喜欢蛋糕。", "我喜欢茶。") == ("他喜欢蛋糕。", (0,))
+    assert named("我喜欢茶他喜欢蛋糕", 6, "他喜欢蛋糕", "我喜欢茶") == ("他喜欢蛋糕", (0,))
+
+
+def test_no_part_of_a_word_or_of_another_memory_leaves() -> None:
+    assert named("Ben, the baker, is on, on", 5, "Ben, the baker, is on", "on") == ("Ben, the baker, is o", (0,))
+    assert named("I paid 3.5, he paid 3", 3, "he paid 3", "I paid 3.5", "I paid 3") == ("he paid 3", (0,))
+    assert named("don't, can't and won't stop", 5, "can", "t") == ("don't, can't and won", None)
+    # A text of which a summary says a word is none of its items: the end is cut, and all stay shown.
+    said = "Ann, Ben and Cy met, had tea, and left"
+    assert named(said, 6, "Ann met Ben", "tea", "Cy left early") == (said[:24], None)
+
+
+@given(contexts(), st.sampled_from([", ", ". "]), st.integers(1, 40))
+def test_every_memory_between_commas_that_stays_is_whole(
+    given: tuple[list[str], str], separator: str, budget: int
+) -> None:
+    texts, _ = given
+    left, shown = named(context := separator.join(reversed(texts)), budget, *texts)
+    kept = [texts[place] for place in range(len(texts)) if shown is None or place in shown]
+    assert estimated_tokens(left) <= budget
+    if len(kept) > 1 or estimated_tokens(context) <= budget:
+        assert sorted(filter(None, left.split(separator))) == sorted(kept)
+    else:
+        assert kept == texts[:1] and texts[0].startswith(left.removesuffix(separator.strip()))
+
+
+def test_a_long_context_is_cut_in_a_moment() -> None:
+    """A text found 3,000 times took half a second, and one line with hundreds of memories is looked at as a whole."""
+    texts = ["on", *(f"memory {number} of tea and on, on" for number in range(3000))]
+    begun = time.perf_counter()
+    for separator in ("\n", ", "):
+        assert named(separator.join(reversed(texts)), 6, *texts[:50])[1] == (0,)
+    assert time.perf_counter() - begun < 5.0
 
 
 def test_a_context_without_texts_of_memories_is_cut() -> None:
