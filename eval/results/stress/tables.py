@@ -100,7 +100,8 @@ def remarks(systems: Sequence[StressedSystem]) -> list[str]:
     for one in systems:
         for remark in one.remarks:
             labels.setdefault(remark, []).append(one.label)
-    return [f"{', '.join(names)}: {remark}" for remark, names in labels.items()]
+    every = len(systems) if len(systems) > 1 else 0
+    return [f"{'all' if len(names) == every else ', '.join(names)}: {remark}" for remark, names in labels.items()]
 
 
 def change_table(systems: Sequence[StressedSystem]) -> Table:

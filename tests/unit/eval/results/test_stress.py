@@ -20,7 +20,7 @@ from eval.metrics.evidence import TURN_RECALL
 from eval.results.stored_run import StoredRun
 from eval.results.stress.differences import PLAIN as AS_IT_IS
 from eval.results.stress.facts import changed_facts
-from eval.results.stress.tables import StressedSystem, change_table, data_table, lost_table
+from eval.results.stress.tables import StressedSystem, change_table, data_table, lost_table, remarks
 from eval.running.composed import make_plan
 from eval.running.plan import Plan, identity_of
 from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord, ScoreRow
@@ -434,6 +434,11 @@ def test_a_memory_that_all_users_share_is_found_out(tmp_path: Path, monkeypatch:
     assert main(["memory=object", *places, "--kinds", "two_users", "--out", str(tmp_path)]) == 0
     (row,) = [line for line in (tmp_path / "stress.md").read_text().splitlines() if "| other user |" in line]
     assert row.split(" | ")[3:5] == ["100.0", "100.0"]  # retrieved, shown
+
+
+def test_a_remark_on_all_systems_names_none() -> None:
+    assert remarks([StressedSystem("a", {}, ["x"]), StressedSystem("b", {}, ["x", "y"])]) == ["all: x", "b: y"]
+    assert remarks([StressedSystem("a", {}, ["x"])]) == ["a: x"]
 
 
 def test_a_change_that_changes_nothing_has_no_figure(tmp_path: Path) -> None:
