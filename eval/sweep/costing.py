@@ -104,15 +104,21 @@ class CellCost:
     later: CostTotals = field(default_factory=CostTotals)
 
     @property
-    def dollars(self) -> float | None:
-        """US dollars of what is to pay, by :mod:`eval.config.prices`; ``None`` where no backbone has a price."""
+    def by_backbone(self) -> list[tuple[BackboneConfig, CostTotals, CostTotals]]:
+        """Each backbone with its part of ``to_pay`` and, of that, what it answers in batches."""
         plan = self.cell.plan
         if plan is None:
-            return None
+            return []
+        parts = ((plan.backbone, self.to_pay - self.by_second, self.later), (plan.second, self.by_second, CostTotals()))
+        return [(backbone, totals, later) for backbone, totals, later in parts if backbone is not None]
+
+    @property
+    def dollars(self) -> float | None:
+        """US dollars of what is to pay, by :mod:`eval.config.prices`; ``None`` where no backbone has a price."""
         found: list[float] = []
-        now = self.to_pay - self.by_second - self.later
-        for backbone, at_once, later in ((plan.backbone, now, self.later), (plan.second, self.by_second, CostTotals())):
-            if backbone is not None and (price := load_prices().get(backbone.name)) is not None:
+        for backbone, totals, later in self.by_backbone:
+            if (price := load_prices().get(backbone.name)) is not None:
+                at_once = totals - later
                 found.append(price.of_both((at_once.prompt, at_once.reply), (later.prompt, later.reply)))
         return fsum(found) if found else None
 

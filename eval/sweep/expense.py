@@ -146,13 +146,10 @@ def _paid_cells(composer: Composer, overrides: Sequence[str]) -> list[SweepCell]
 def _sweep_expenses(cells: Sequence[SweepCell]) -> list[Expense]:
     found: dict[str, Expense] = {}
     for cost in plan_sweep(Sweep(tuple(cells), Path())).cells:
-        plan = cost.cell.plan
-        if plan is None or cost.problem or cost.state == "done":
+        if cost.problem or cost.state == "done":
             continue
-        for backbone, totals, later in (
-            (plan.backbone, cost.to_pay - cost.by_second, cost.later), (plan.second, cost.by_second, CostTotals()),
-        ):  # fmt: skip
-            if backbone is not None and is_hosted(backbone):
+        for backbone, totals, later in cost.by_backbone:
+            if is_hosted(backbone):
                 price, name = load_prices().get(backbone.name), backbone.name
                 one = found.get(name, Expense(name, CostTotals(), price, 0, True, runs=0))
                 found[name] = replace(
