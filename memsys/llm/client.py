@@ -38,6 +38,7 @@ from memsys.llm.transport import Sent, Transport, Written
 from memsys.llm.wire import (
     MalformedReplyError,
     WireRequest,
+    asked_tokens,
     effective_temperature,
     generated_text,
     largest_reply,
@@ -357,9 +358,8 @@ class BoundModel:
 
     def _expected(self, request: WireRequest, meter: SpendingMeter) -> Expected:
         """Return the most that a call can cost."""
-        body, window = request.body, self._shared.config.window
-        reply = int(body.get("max_tokens") or body.get("max_completion_tokens") or window)
-        return meter.expected(estimated_tokens(prompt_text(body)), reply)
+        reply = asked_tokens(request.body) or self._shared.config.window
+        return meter.expected(estimated_tokens(prompt_text(request.body)), reply)
 
     async def _explain_length(self, request: WireRequest, role: Role, key: str, server: str) -> str:
         prompt = prompt_text(request.body)

@@ -39,7 +39,7 @@ from memsys.llm.refusals import (
 )
 from memsys.llm.scope import CallScope
 from memsys.llm.token_usage import believed
-from memsys.llm.wire import MalformedReplyError
+from memsys.llm.wire import MalformedReplyError, asked_tokens
 from memsys.proxies import Proxy, proxy_of
 from memsys.retrying import LEAST_PAUSE, asked_pause, pause_before
 from memsys.vocabulary import Json
@@ -280,7 +280,7 @@ class Transport:
         through = proxy.explained(urlsplit(url).hostname or "") if proxy else ""
         limits = self._limits[endpoint.base_url]
         if limits.may_hold:
-            await limits.wait(len(data) / _BYTES_PER_TOKEN + _asked_tokens(body))
+            await limits.wait(len(data) / _BYTES_PER_TOKEN + asked_tokens(body))
         begun = perf_counter()
         try:
             if self._itself is not None:
@@ -484,10 +484,6 @@ def _with_model(text: str, model: str) -> bytes:
 @lru_cache(maxsize=64)
 def _named(model: str) -> str:
     return f'{{"model": {json.dumps(model)}'
-
-
-def _asked_tokens(body: Mapping[str, Json]) -> int:
-    return int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
 
 
 def _payload(text: bytes) -> Any:

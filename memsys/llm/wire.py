@@ -179,6 +179,11 @@ def _grammar(spacing: Spacing, schema: Mapping[str, Json], structured: str, role
         ) from error
 
 
+def asked_tokens(body: Mapping[str, Json]) -> int:
+    """Return the most new tokens that a request asks for; 0 where it sets no limit."""
+    return int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
+
+
 def largest_reply(config: BackboneConfig, body: Mapping[str, Json]) -> int:
     """Return the bytes above which a reply cannot be one to this request.
 
@@ -186,7 +191,7 @@ def largest_reply(config: BackboneConfig, body: Mapping[str, Json]) -> int:
         config: whose ``max_reply_bytes`` counts where it says something.
         body: of the request.
     """
-    tokens = int(body.get("max_tokens") or body.get("max_completion_tokens") or config.window)
+    tokens = asked_tokens(body) or config.window
     alternatives = body.get("top_logprobs", body.get("logprobs")) or 0
     each = _BYTES_PER_TOKEN + (1 + int(alternatives)) * _BYTES_PER_LOGPROB
     return config.max_reply_bytes or _USUAL_REPLY + tokens * each
