@@ -30,7 +30,7 @@ _PHASES = frozenset({"answer", "judge"})
 #: Bytes of a batch's file, below the 200 MB that OpenAI allows.
 _MOST_BYTES = 100_000_000
 _WINDOW = "24h"
-#: States of a batch that somebody stopped, who is not to pay for another one unasked.
+#: States of a batch that was stopped on purpose: no other one is sent for its requests in the same run.
 _CANCELLED = frozenset({"cancelled", "canceled"})
 _ENDED = _CANCELLED | {"completed", "expired"}
 #: Polls in a row that may fail before the run stops; the batch goes on meanwhile.
@@ -62,7 +62,7 @@ class SentBatch:
         server: base URL.
         keys: of its requests.
         batch_id: that the server gave it; empty until it did.
-        cancelled: somebody cancelled it, and that was said.
+        cancelled: it was cancelled, and the run that waited for it has ended with that error.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Batches:
         self._tasks: set[asyncio.Task[None]] = set()
         self._followed: set[str] = set()
         self._delivered: set[str] = set()
-        self._early: dict[str, Answered] = {}  # replies of a batch of earlier that nobody has asked for yet
+        self._early: dict[str, Answered] = {}  # replies of a batch found again that no call has asked for yet
         self._known: dict[str, SentBatch] | None = None
         self._last = 0.0
 
