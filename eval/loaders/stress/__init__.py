@@ -124,8 +124,11 @@ class StressedDataset:
         for sample in data.samples:
             drawn = generator(self.seed, "stress", kind, sample.conversation.conversation_id)
             samples += KINDS[kind](Making(sample, drawn, self.settings.twin, self.settings.amount))
-        is_attack = kind in attacks.ATTACKS
-        if not any(attacks.attacked(sample) for sample in samples) if is_attack else samples == list(data.samples):
+        if kind in attacks.ATTACKS:
+            applies = any(attacks.attacked(sample) for sample in samples)
+        else:
+            applies = samples != list(data.samples)
+        if not applies:
             lacks = _NEEDS.get(kind, "conversations")
             raise InapplicableError(f"stress.kind={kind} changes nothing in {self.of.name}, which lacks {lacks}")
         version = f" version {VERSIONS[kind]}" if kind in VERSIONS else ""

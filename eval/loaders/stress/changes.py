@@ -34,8 +34,8 @@ def _said_again(making: Making, again: Callable[[Turn], str]) -> list[Sample]:
     last = {turn.session_id: place for place, turn in enumerate(making.conversation.turns)}
     added: dict[int, list[Turn]] = {}
     gold, drawn = making.gold, making.drawn.random(len(making.conversation.turns))  # the same in the twin
-    free = [(number, turn) for number, turn in enumerate(making.conversation.turns) if turn.turn_id not in gold]
-    for number, turn in [each for each in free if drawn[each[0]] < _REPEATED] or free[:1]:
+    others = [(number, turn) for number, turn in enumerate(making.conversation.turns) if turn.turn_id not in gold]
+    for number, turn in [each for each in others if drawn[each[0]] < _REPEATED] or others[:1]:
         text = making.noise_text() if making.twin else again(turn)
         said = making.turn_after(turn, number, turn.speaker, text)
         added.setdefault(last[turn.session_id], []).append(said)
