@@ -196,6 +196,7 @@ class Opening:
         seed: of the run.
         log_dir: for the engine's log.
         on_call: called with every row of the ledger.
+        on_rejected: called with those of replies that were paid for and are no completions.
         make_cache: makes a store of replies, which the backbone closes; ``None`` for none.
         known_servers: folder of replies, below which is what is known of servers; ``None``: nothing is asked of them.
         meter: what may be spent; ``None`` for no limit.
@@ -206,6 +207,7 @@ class Opening:
     seed: int
     log_dir: Path
     on_call: Callable[[CallRecord], None]
+    on_rejected: Callable[[CallRecord], None] | None = None
     make_cache: "Callable[[], ReplyCache | None]"
     known_servers: Path | None = None
     meter: SpendingMeter | None = None
@@ -236,7 +238,7 @@ async def open_backbone(
         log_dir=opening.log_dir,
         run_seed=opening.seed,
     )
-    backbone.meter = opening.meter
+    backbone.meter, backbone.on_rejected = opening.meter, opening.on_rejected
     try:
         async with backbone:
             yield backbone, known
@@ -273,6 +275,7 @@ async def connect(
             seed=choice.seed,
             log_dir=directory.path / logs,
             on_call=directory.add_call,
+            on_rejected=directory.add_paid,
             make_cache=make_cache,
             known_servers=None if choice.serving.shared else choice.cache_dir,
             meter=meter,

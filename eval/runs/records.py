@@ -6,8 +6,8 @@
 ``retrievals.jsonl``    one :class:`RetrievalRecord` per answered question
 ``settled.jsonl``       one :class:`SettledRecord` per question closed without an answer, where there is one
 ``calls.jsonl``         one :class:`memsys.llm.ledger.CallRecord` per request to the backbone, cached ones too
-``repeated_calls.jsonl``  the same for calls that were paid and are no part of the method's cost: of a warm-up, or made
-                        again by a resumed run without a reply cache
+``repeated_calls.jsonl``  the same for calls that were paid and are no part of the method's cost: of a warm-up, made
+                        again by a resumed run without a reply cache, or with a reply that was no completion
 ``references.jsonl``    one :class:`ReferenceRecord` per question of the run: scoring needs no data set
 ``updates.jsonl``       one :class:`UpdatesRecord` per conversation, where the data set says which turns are overruled
 ``judgements/``         verdicts of judges, see :mod:`eval.scoring.verdicts.store`

@@ -33,8 +33,8 @@ from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
 CALLS = "calls.jsonl"
-#: Calls that were paid and are no part of what the method costs: those of the warm-up, and those that a resumed run
-#: made again because it has no reply cache.
+#: Calls that were paid and are no part of what the method costs: those of the warm-up, those that a resumed run made
+#: again because it has no reply cache, and replies that are no completion.
 REPEATED_CALLS = "repeated_calls.jsonl"
 
 
@@ -84,10 +84,14 @@ class CallFolder:
             self._files["calls"].append(_row(record))
             self._known_calls.add(identity)  # behind the row: one that cannot be written is not booked
         elif not record.cache_hit:
-            if "repeated_calls" not in self._files:
-                self._files["repeated_calls"] = JsonLines(self.path / REPEATED_CALLS)
-            self._files["repeated_calls"].append(_row(record))
+            self.add_paid(record)
         self.on_call(record)
+
+    def add_paid(self, record: CallRecord) -> None:
+        """Append to :data:`REPEATED_CALLS` a call that counts for the budget alone."""
+        if "repeated_calls" not in self._files:
+            self._files["repeated_calls"] = JsonLines(self.path / REPEATED_CALLS)
+        self._files["repeated_calls"].append(_row(record))
 
     def close(self) -> None:
         """Close the files and give the folder free; safe to call twice."""

@@ -47,6 +47,7 @@ class Backbone:
 
     Attributes:
         meter: what may be spent on it; ``None`` for no limit. Set before it is opened.
+        on_rejected: called with a row for every reply that was paid for but rejected. Set before it is opened.
         accepted: which fields of a request its server takes, as far as that is known.
     """
 
@@ -63,6 +64,7 @@ class Backbone:
         self.config, self.engine, self.counters = config, engine, Counters()
         self._cache, self._on_call, self._run_seed = cache, on_call, run_seed
         self.meter: SpendingMeter | None = None
+        self.on_rejected: Callable[[CallRecord], None] | None = None
         self._transport = Transport(config, engine, log_dir, None if cache is None else cache.folder / "batches")
         self._shared: SharedBackbone | None = None
         self.accepted = AcceptedFields(config)
@@ -87,6 +89,7 @@ class Backbone:
             cache=self._cache,
             counters=self.counters,
             on_call=self._on_call,
+            on_rejected=self.on_rejected,
             accepted=self.accepted,
             meter=self.meter,
         )

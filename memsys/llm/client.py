@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from memsys.errors import BackboneError, BackboneUnusableError
 from memsys.llm.accepted import AcceptedFields, probe_role
@@ -92,8 +92,23 @@ class SharedBackbone:
     cache: ReplyCache | None
     counters: Counters
     on_call: Callable[[CallRecord], None] | None
+    on_rejected: Callable[[CallRecord], None] | None
     accepted: AcceptedFields
     meter: SpendingMeter | None = None
+
+
+class _Asked(NamedTuple):
+    """A call that is being made.
+
+    ``in_flight`` is to be closed once it is booked: until then it counts as in flight for the budget, whose end would
+    cancel it between its reply and its row in the ledger.
+    """
+
+    role: Role
+    key: str
+    attempt: int
+    scope: CallScope
+    in_flight: ExitStack
 
 
 class BoundModel:
@@ -142,7 +157,8 @@ class BoundModel:
             return make_request(config, self._shared.dialect, role, prompt, seed)
 
         with ExitStack() as in_flight:
-            answered = await self._accepted(write, role, key, scope, in_flight)
+            asked = _Asked(role, key, attempt, scope, in_flight)
+            answered = await self._accepted(write, asked)
             text = _said(answered.completion)
             parsed = self._parse_at_once(text, role)
             parsing = None if parsed is not None else asyncio.ensure_future(self._parse(text, role))
@@ -153,7 +169,7 @@ class BoundModel:
                 parsed = parsed if parsing is None else await parsing
                 assert parsed is not None
                 reply = Reply(parsed.value, text, answered.completion, _is_malformed(role, parsed), parsed.repaired)
-                self._book(answered, role, key, scope, attempt, reply)
+                self._book(asked, answered, reply)
         return reply
 
     async def complete(self, call: ForeignCall) -> CompletedAttempt:
@@ -174,9 +190,10 @@ class BoundModel:
             return foreign_request(config, shared.dialect, call, role, seed)
 
         with ExitStack() as in_flight:
-            answered = await self._accepted(write, role, call.key, scope, in_flight)
+            asked = _Asked(role, call.key, call.attempt, scope, in_flight)
+            answered = await self._accepted(write, asked)
             completion = answered.completion
-            self._book(answered, role, call.key, scope, call.attempt, Reply(None, _said(completion), completion))
+            self._book(asked, answered, Reply(None, _said(completion), completion))
         return answered
 
     def _parse_at_once(self, text: str, role: Role) -> Parsed | None:
@@ -193,14 +210,7 @@ class BoundModel:
     def _bounds(self) -> Bounds:
         return Bounds(self._shared.config.max_reply_chars, self._shared.config.max_parse_s)
 
-    async def _accepted(
-        self,
-        write: Callable[[BackboneConfig], WireRequest],
-        role: Role,
-        key: str,
-        scope: CallScope,
-        in_flight: ExitStack,
-    ) -> CompletedAttempt:
+    async def _accepted(self, write: Callable[[BackboneConfig], WireRequest], asked: _Asked) -> CompletedAttempt:
         """Get a completion; of a server that refuses a field by a request that is written without it.
 
         Only servers of others: of those that are started here it is known what they take.
@@ -212,7 +222,7 @@ class BoundModel:
             body = accepted.body(request.body)
             request = request if body is request.body else WireRequest.of(request.path, body, request.unsent_seed)
             try:
-                return await self._answer(request, role, key, scope, in_flight)
+                return await self._answer(request, asked)
             except RequestRefusedError as error:
                 others = self._shared.dialect in OF_OTHERS
                 if not others or not accepted.adapt(config, request.body, refusal_words(error)):
@@ -237,34 +247,26 @@ class BoundModel:
                     role = role if accepted.adapt(accepted.config, request.body, refusal_words(error)) else None
             accepted.probed = True
 
-    async def _answer(
-        self, request: WireRequest, role: Role, key: str, scope: CallScope, in_flight: ExitStack
-    ) -> CompletedAttempt:
-        """Get a completion from the cache or the server.
-
-        ``in_flight`` is to be closed once the call is booked: until then it counts as in flight for the budget, whose
-        end would cancel it between its reply and its row in the ledger.
-        """
+    async def _answer(self, request: WireRequest, asked: _Asked) -> CompletedAttempt:
+        """Get a completion from the cache or the server."""
         digest = request.digest(self._shared.model_text)
         try:
-            if self._shared.cache is None or scope.fresh:
-                answered = await self._send(request, digest, scope, in_flight)
+            if self._shared.cache is None or asked.scope.fresh:
+                answered = await self._send(request, digest, asked)
             else:
-                answered = await self._fetch(self._shared.cache, request, digest, scope, in_flight)
+                answered = await self._fetch(self._shared.cache, request, digest, asked)
         except ContextLengthError as error:
-            raise ContextLengthError(await self._explain_length(request, role, key, str(error))) from error
+            raise ContextLengthError(await self._explain_length(request, asked, str(error))) from error
         except BackboneError as error:
             kind = next((one for one in _KINDS if isinstance(error, one)), BackboneError)
-            raise kind(f"{self._where(role, key)}: {error}") from error
+            raise kind(f"{self._where(asked)}: {error}") from error
         return self._noted(answered, request)
 
-    async def _fetch(
-        self, cache: ReplyCache, request: WireRequest, digest: str, scope: CallScope, in_flight: ExitStack
-    ) -> CompletedAttempt:
+    async def _fetch(self, cache: ReplyCache, request: WireRequest, digest: str, asked: _Asked) -> CompletedAttempt:
         made: list[CompletedAttempt] = []
 
         async def call() -> Completion:
-            made.append(await self._send(request, digest, scope, in_flight))
+            made.append(await self._send(request, digest, asked))
             return made[0].completion
 
         completion, hit = await cache.fetch(digest, call)
@@ -285,18 +287,16 @@ class BoundModel:
         self._shared.counters.shortened += 1
         return replace(answered, shortened=True)
 
-    async def _send(
-        self, request: WireRequest, digest: str, scope: CallScope, in_flight: ExitStack
-    ) -> CompletedAttempt:
+    async def _send(self, request: WireRequest, digest: str, asked: _Asked) -> CompletedAttempt:
         shared = self._shared
-        if shared.transport.takes_later(scope):  # one batch, however many calls there are
-            sent = await self._exchange(request, in_flight, later=digest)
+        if shared.transport.takes_later(asked.scope):  # one batch, however many calls there are
+            sent = await self._exchange(request, asked, later=digest)
             return CompletedAttempt(sent.reply, digest, False, 0.0, sent.retries, sent.endpoint, batched=True)
-        async with shared.limiter.slot(scope.phase) as waited:
-            sent = await self._exchange(request, in_flight)
+        async with shared.limiter.slot(asked.scope.phase) as waited:
+            sent = await self._exchange(request, asked)
         return CompletedAttempt(sent.reply, digest, False, waited, sent.retries, sent.endpoint)
 
-    async def _exchange(self, request: WireRequest, in_flight: ExitStack, later: str = "") -> Sent[Completion]:
+    async def _exchange(self, request: WireRequest, asked: _Asked, later: str = "") -> Sent[Completion]:
         """Send a request, if the run may still spend on it.
 
         One that a filter withheld has a reply, which says so, as where the reply was withheld.
@@ -320,7 +320,7 @@ class BoundModel:
                 try:
                     completion = read_completion(payload, seconds)
                 except MalformedReplyError:
-                    self._count_rejected(payload, batch=bool(later))
+                    self._count_rejected(asked, payload, seconds, batch=bool(later))
                     raise
                 generated = generated_text(payload) if completion.estimated else ""
                 return completion
@@ -338,7 +338,7 @@ class BoundModel:
             if meter is not None:
                 spent = sent.reply.prompt_tokens, sent.reply.completion_tokens, sent.reply.cached_tokens
                 meter.spend(*spent, batch=bool(later))
-            in_flight.push(counted.pop_all())
+            asked.in_flight.push(counted.pop_all())
         return sent
 
     def _count_tokens(self, prompt: int, reply: int, cached: int | None, *, batch: bool) -> None:
@@ -348,20 +348,24 @@ class BoundModel:
             counts.completion_tokens += reply
             counts.cached_tokens += cached or 0
 
-    def _count_rejected(self, payload: Any, *, batch: bool) -> None:
+    def _count_rejected(self, asked: _Asked, payload: Any, seconds: float, *, batch: bool) -> None:
         """Count the tokens of a reply that is asked for again: its server was paid for them."""
         usage = payload.get("usage") if isinstance(payload, Mapping) else None
         prompt, reply, cached, _ = read_usage(usage, says_something=False)
         self._count_tokens(prompt, reply, cached, batch=batch)
         if self._shared.meter is not None:
             self._shared.meter.spend(prompt, reply, cached, batch=batch)
+        if self._shared.on_rejected is not None and (prompt or reply):
+            none = Completion("", prompt, reply, seconds, "error", cached_tokens=cached)
+            attempt = CompletedAttempt(none, request_hash="", cache_hit=False, batched=batch)
+            self._shared.on_rejected(self._record(asked, attempt, Reply(None, "", none)))
 
     def _expected(self, request: WireRequest, meter: SpendingMeter) -> Expected:
         """Return the most that a call can cost."""
         reply = asked_tokens(request.body) or self._shared.config.window
         return meter.expected(estimated_tokens(prompt_text(request.body)), reply)
 
-    async def _explain_length(self, request: WireRequest, role: Role, key: str, server: str) -> str:
+    async def _explain_length(self, request: WireRequest, asked: _Asked, server: str) -> str:
         prompt = prompt_text(request.body)
         try:
             size = f"{await self._shared.tokens.count(prompt)} tokens"
@@ -374,16 +378,14 @@ class BoundModel:
             context = f"server's context of {window} tokens, where backbone.context_length says {self.context_length}"
             remedy = f"set backbone.context_length={window}, or start the server with a longer one"
         return (
-            f"{self._where(role, key)}: a prompt of {size} and up to {role.max_tokens} new tokens do not fit into the "
-            f"{context}; {remedy}. The server says: {server}"
+            f"{self._where(asked)}: a prompt of {size} and up to {asked.role.max_tokens} new tokens do not fit into "
+            f"the {context}; {remedy}. The server says: {server}"
         )
 
-    def _where(self, role: Role, key: str) -> str:
-        return f"role {role.name}, {key}, conversation {self._conversation_id}"
+    def _where(self, asked: _Asked) -> str:
+        return f"role {asked.role.name}, {asked.key}, conversation {self._conversation_id}"
 
-    def _book(
-        self, answered: CompletedAttempt, role: Role, key: str, scope: CallScope, attempt: int, reply: Reply
-    ) -> None:
+    def _book(self, asked: _Asked, answered: CompletedAttempt, reply: Reply) -> None:
         """Count the attempt and write its row of the ledger."""
         shared, completion = self._shared, answered.completion
         shared.counters.calls += 1
@@ -392,34 +394,35 @@ class BoundModel:
         else:
             tokens = completion.prompt_tokens, completion.completion_tokens, completion.cached_tokens
             self._count_tokens(*tokens, batch=answered.batched)
-        if shared.on_call is None:
-            return
-        shared.on_call(
-            CallRecord(
-                conversation_id=self._conversation_id,
-                phase=scope.phase,
-                role=role.name,
-                key=key,
-                item=scope.item,
-                attempt=attempt,
-                prompt_tokens=completion.prompt_tokens,
-                completion_tokens=completion.completion_tokens,
-                seconds=completion.seconds,
-                queue_seconds=answered.queue_seconds,
-                finish_reason=completion.finish_reason,
-                cache_hit=answered.cache_hit,
-                malformed=reply.malformed,
-                repaired=reply.repaired,
-                transport_retries=answered.transport_retries,
-                request_hash=answered.request_hash,
-                endpoint=answered.endpoint,
-                cached_tokens=None if answered.cache_hit else completion.cached_tokens,
-                outcome=reply.outcome,
-                thought=read_text(completion.text).rule,
-                estimated=completion.estimated,
-                shortened=answered.shortened,
-                batched=answered.batched,
-            )
+        if shared.on_call is not None:
+            shared.on_call(self._record(asked, answered, reply))
+
+    def _record(self, asked: _Asked, answered: CompletedAttempt, reply: Reply) -> CallRecord:
+        completion = answered.completion
+        return CallRecord(
+            conversation_id=self._conversation_id,
+            phase=asked.scope.phase,
+            role=asked.role.name,
+            key=asked.key,
+            item=asked.scope.item,
+            attempt=asked.attempt,
+            prompt_tokens=completion.prompt_tokens,
+            completion_tokens=completion.completion_tokens,
+            seconds=completion.seconds,
+            queue_seconds=answered.queue_seconds,
+            finish_reason=completion.finish_reason,
+            cache_hit=answered.cache_hit,
+            malformed=reply.malformed,
+            repaired=reply.repaired,
+            transport_retries=answered.transport_retries,
+            request_hash=answered.request_hash,
+            endpoint=answered.endpoint,
+            cached_tokens=None if answered.cache_hit else completion.cached_tokens,
+            outcome=reply.outcome,
+            thought=read_text(completion.text).rule,
+            estimated=completion.estimated,
+            shortened=answered.shortened,
+            batched=answered.batched,
         )
 
 

@@ -153,6 +153,26 @@ def test_calls_that_are_made_again_without_a_cache_count(tmp_path: Path, monkeyp
     )
 
 
+def test_a_resumed_run_knows_what_replies_that_are_no_completion_have_cost(tmp_path: Path) -> None:
+    """They were in no file, and the budget began again without them; the method's own calls have none of it."""
+    rejected = iter([{"choices": [], "usage": {"prompt_tokens": 700, "completion_tokens": 30}}])
+    with StubServer() as stub:
+        stub.state.bodies = lambda body: None if (reply := next(rejected, None)) is None else (200, reply, {})
+        plan = plan_for(stub, tmp_path, ALONE, "budget.tokens=1000000")
+        assert run_one(plan)[1] == 0
+        assert stub.state.count == 9
+        budget = make_meters(plan.budget, paid_parts(plan), tmp_path / "run").main
+    calls = load_calls(tmp_path / "run")
+    (row,) = read_json_lines(tmp_path / "run" / REPEATED_CALLS)
+    assert len(calls) == 8
+    assert {call.outcome for call in calls} == {"answered"}
+    assert (row["role"], row["outcome"], row["prompt_tokens"], row["completion_tokens"]) == (
+        calls[0].role, "failed", 700, 30
+    )  # fmt: skip
+    assert budget is not None
+    assert budget.budget.spent_tokens == 730 + sum(call.prompt_tokens + call.completion_tokens for call in calls)
+
+
 def test_a_run_whose_last_calls_pass_the_budget_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with StubServer(delay=0.05) as stub:
         assert run_one(plan_for(stub, tmp_path, "schedule.questions_in_flight=8", "budget.tokens=1"))[1] == 0
