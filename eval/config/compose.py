@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Version of Hydra whose defaults are used.
 VERSION_BASE = "1.3"
+#: Hydra's name for the source of what ``--config-dir`` names.
+OWN_PROVIDER = "command-line"
 
 
 def register_search_path() -> None:
@@ -48,7 +50,7 @@ def config_loader(folder: Path | None = None, conf: Path = CONF) -> Any:
     register_search_path()
     path = create_config_search_path(str(conf))
     if folder is not None:
-        path.prepend("command-line", f"file://{folder.resolve()}", anchor=SearchPathQuery(provider="schema"))
+        path.prepend(OWN_PROVIDER, f"file://{folder.resolve()}", anchor=SearchPathQuery(provider="schema"))
     loader = ConfigLoaderImpl(config_search_path=path)
     loader.repository = _read_once(loader.repository)
     return loader
@@ -230,6 +232,23 @@ def compose(loader: Any, overrides: Sequence[str], *, sweep: bool = False, name:
     with _readable_files(loader):
         config: DictConfig = loader.load_configuration(name, list(overrides), mode, from_shell=False)
     return config
+
+
+def own_settings(folder: Path, part: str, overrides: Sequence[str]) -> frozenset[str]:
+    """Return the names of a part's settings that the files of a further folder of configuration give a run.
+
+    Args:
+        folder: of that configuration.
+        part: of a run, e.g. ``backbone``.
+        overrides: of the run; they choose the files.
+    """
+    from hydra.types import RunMode
+
+    loader = config_loader(folder)
+    files = loader.repository
+    chosen = loader.compute_defaults_list("config", list(overrides), RunMode.RUN).defaults
+    own = [each for each in chosen if files.load_config(each.config_path).provider == OWN_PROVIDER]
+    return frozenset(map(str, loader._compose_config_from_defaults_list(own, files).get(part) or ()))
 
 
 @contextmanager

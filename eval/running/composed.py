@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -57,13 +58,25 @@ def make_plan(config: "DictConfig", overrides: Sequence[str] | None = None) -> "
 
 
 def given_settings(part: str, overrides: Sequence[str] | None = None) -> frozenset[str]:
-    """Return the names of a part's settings that overrides give; ``None``: those of Hydra's command line."""
+    """Return the names of a part's settings that the user gave.
+
+    Args:
+        part: of the configuration.
+        overrides: that give them; ``None``: Hydra's command line does, with the files of its ``--config-dir``.
+    """
     from hydra.core.hydra_config import HydraConfig
 
+    from eval.config.compose import OWN_PROVIDER, own_settings
+
+    in_files: frozenset[str] = frozenset()
     if overrides is None:
-        overrides = HydraConfig.get().overrides.task if HydraConfig.initialized() else ()
+        hydra = HydraConfig.get() if HydraConfig.initialized() else None
+        overrides = hydra.overrides.task if hydra else ()
+        for source in hydra.runtime.config_sources if hydra else ():
+            if source.provider == OWN_PROVIDER:
+                in_files = own_settings(Path(source.path), part, overrides)
     keys = [str(override).lstrip("+").partition("=")[0].split(".") for override in overrides]
-    return frozenset(key[1] for key in keys if key[0] == part and len(key) > 1)
+    return in_files.union(key[1] for key in keys if key[0] == part and len(key) > 1)
 
 
 def make_part(config: "DictConfig", name: str) -> Any:

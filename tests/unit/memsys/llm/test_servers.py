@@ -18,6 +18,7 @@ import memsys
 from eval import probe as command
 from eval.api.parts import choose, endpoint, given_backbone
 from eval.judge.__main__ import make_plan as judge_plan
+from eval.run import compose_and_run
 from eval.running.composed import compose_plan
 from eval.running.servers import findings_folder, fitted
 from memsys.credentials import redacted
@@ -26,7 +27,7 @@ from memsys.llm import probing
 from memsys.llm.config import BackboneConfig
 from memsys.llm.findings import Findings, FindingsStore, with_choices
 from memsys.llm.probing import probe
-from tests.support.standin import NAMES, StandIn, run_on, standin
+from tests.support.standin import NAMES, StandIn, run_on, settings_of, standin
 from tests.support.stub_server import stub
 
 #: What has to be chosen for a run at each server.
@@ -158,6 +159,30 @@ def test_what_the_user_gave_is_an_error_before_anything_is_paid(
             fit(replace(config, explicit=frozenset(given)), tmp_path)
         assert said in str(caught.value)
         assert one.server.state.count == before
+
+
+def test_what_a_preset_of_the_user_says_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was changed without a word, as what a preset of memsys says is; so was what an experiment of theirs says."""
+    plans: list[Any] = []
+    monkeypatch.setattr("eval.run.run_one", lambda plan: plans.append(plan) or ("", 5))
+    folder = ["--config-dir", str(tmp_path / "conf")]
+    with standin("ollama") as one:
+        for name, text in {
+            "backbone/ours": "defaults: [endpoint, _self_]\ncontext_length: 8192",
+            "backbone/mine": f"defaults: [ours, _self_]\nmodel: stub\nengine: {{base_urls: [{one.url}]}}",
+            "experiment/wide": "# @package _global_\nbackbone: {send_seed: false}",
+        }.items():
+            (tmp_path / "conf" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "conf" / f"{name}.yaml").write_text(text, "utf-8")
+        settings = settings_of(one, tmp_path)
+        in_files = [*(text for text in settings if "backbone" not in text), "backbone=mine", "+experiment=wide"]
+        for given in (settings, in_files):
+            with pytest.raises(SystemExit):
+                compose_and_run([*folder, *given])
+        assert plans[0].backbone.explicit == {"model", "engine"}  # by the command line; the folder is of no file of it
+        assert plans[1].backbone.explicit == {"model", "engine", "context_length", "send_seed"}
+        with pytest.raises(ConfigError, match="context_length=8192: /api/ps"):
+            fit(plans[1].backbone, tmp_path)
 
 
 @pytest.mark.parametrize("known", [False, True])
