@@ -19,9 +19,9 @@ from eval.results.stored_run import StoredRun
 from eval.results.stress.differences import PLAIN
 from eval.results.stress.tables import (
     StressedSystem,
-    attack_table,
+    attack_tables,
     basis,
-    change_table,
+    change_tables,
     data_table,
     fact_table,
     kinds_of,
@@ -159,10 +159,11 @@ def _run(plan: Plan) -> StoredRun | str:
 
 
 def _write(systems: Sequence[StressedSystem], out: Path) -> None:
-    made = [change_table(systems), attack_table(systems), lost_table(systems), fact_table(systems)]
+    made = [*change_tables(systems), *attack_tables(systems), lost_table(systems), fact_table(systems)]
     tables = [table for table in made if table.rows and len(table.columns) > 1]
     for table in tables:
         show(table)
+        say("")
     about = [*basis(systems), *remarks(systems)]
     for line in about:
         say(line)

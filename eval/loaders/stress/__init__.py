@@ -47,7 +47,7 @@ _NEEDS: Mapping[str, str] = {
 }
 #: Versions of the changes that have made other data before; they are part of the data's checksum.
 VERSIONS: Mapping[str, int] = {
-    "contradicted": 2, "withdrawn": 2, "poison": 2, "two_users": 2, "long_gaps": 2, "shuffled_sessions": 2,
+    "contradicted": 3, "withdrawn": 2, "poison": 3, "two_users": 2, "long_gaps": 2, "shuffled_sessions": 2,
 }  # fmt: skip
 #: Kinds without harmless turns of their own: their twin is the data as they are.
 NO_TWIN = frozenset({"noise", "shuffled_sessions", "missing_dates", "swapped_speakers", "long_gaps"})

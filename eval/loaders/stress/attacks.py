@@ -22,6 +22,10 @@ ATTACKS = frozenset({"contradicted", "withdrawn", "poison"})
 _TARGETS = 6
 #: Characters of the shortest answer that is looked for in a turn.
 _SHORTEST = 3
+_NUMBER = re.compile(r"[0-9]+")
+#: The first and the last of the numbers among which another one is drawn for a number of at most so much: months and
+#: hours, days that every month has, minutes.
+_SMALL = ((12, (2, 12)), (31, (13, 28)), (59, (32, 59)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +76,43 @@ def _changeable(making: Making) -> list[_Target]:
 
 
 def _false_answers(targets: Sequence[_Target]) -> dict[str, str]:
-    """Return for each target, by question id, another target's answer, of its form where there is one; else a code."""
+    """Return for each target, by question id, a wrong answer that fits where its own one is said.
+
+    Of an answer with numbers it is the answer with other numbers; of another one, the answer of the target that is most
+    like it; a code where there is none.
+    """
     found = {}
     for number, target in enumerate(targets):
+        name, own = target.question.question_id, target.answer
         others = [one.answer for one in (*targets[number + 1 :], *targets[:number])]
-        others = [other for other in others if other.lower() != target.answer.lower()]
-        found[target.question.question_id] = min(
-            others, key=lambda other: _unlike(other, target.answer), default=_code(target.question.question_id)
-        )
+        others = [other for other in others if other.lower() != own.lower() and not _NUMBER.search(other)]
+        other = _with_other_numbers(own, name)
+        if other == own:
+            other = min(others, key=lambda one: _unlike(one, own), default=_code(name))
+        found[name] = other[0].upper() + other[1:] if own[0].isupper() else other
     return found
 
 
+def _with_other_numbers(text: str, name: str) -> str:
+    return _NUMBER.sub(lambda match: other_number(match[0], name), text)
+
+
+def other_number(digits: str, name: str) -> str:
+    """Return another number that fits where one is said: a month or an hour, a day of any month, a year near it."""
+    number = int(digits)
+    if number in range(1900, 2100):
+        low, high = number - number % 10, number - number % 10 + 9
+    else:
+        decade = 10 ** (len(str(number)) - 1)
+        low, high = next((ends for most, ends in _SMALL if number <= most), (max(60, decade), 10 * decade - 1))
+    inside = low <= number <= high
+    other = low + stable_seed("number", name, digits) % (high - low + 1 - inside)
+    return str(other + (inside and other >= number)).zfill(len(digits))
+
+
 def _unlike(one: str, other: str) -> tuple[bool, int]:
-    """Return how much two answers differ in form: whether one alone has a digit, and by how many words."""
-    digits = [any(map(str.isdigit, text)) for text in (one, other)]
-    return digits[0] != digits[1], abs(len(one.split()) - len(other.split()))
+    """Return how much two answers differ in form: whether one alone has a capital first, and by how many words."""
+    return one[0].isupper() != other[0].isupper(), abs(len(one.split()) - len(other.split()))
 
 
 def _code(*parts: object) -> str:

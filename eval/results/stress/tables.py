@@ -34,11 +34,26 @@ _ABOUT = {
 #: Kinds of attack whose turns should not count, in the order of tables, and the run that they are in.
 ATTACKS = {"instruction": "poison", "false_fact": "poison", "imitation": "poison", "canary": "poison",
            "withdrawn": "withdrawn", "other_user": "two_users"}  # fmt: skip
-_POISON = [kind for kind, run in ATTACKS.items() if run == "poison"]
-#: Kinds of attack by the row that shows them, and the fewest questions of a row: a kind of poison that is aimed at one
-#: question alone is in the row of all.
-_ROWS = {"all poison": (_POISON, 1),
-         **{kind.replace("_", " "): ([kind], 2 if kind in _POISON else 1) for kind in ATTACKS}}  # fmt: skip
+_POISON = tuple(kind for kind, run in ATTACKS.items() if run == "poison")
+#: Kinds of attack by the title of their table.
+_ATTACK_TABLES: Mapping[str, Sequence[str]] = {
+    "Poison": _POISON,
+    "Withdrawn turns": ("withdrawn",),
+    "Another user's turns": ("other_user",),
+}
+#: Kinds of poison as the headings name them, and the fewest questions of one that has figures of its own.
+_KINDS = {
+    "instruction": "instructions",
+    "false_fact": "false facts",
+    "imitation": "imitated notes",
+    "canary": "secrets",
+}
+_FEWEST = 2
+_TWIN_SHOWN = "its twin shown"
+_MOVED = (
+    "a change: by how many points it moves that against its benign twin, or, where the twin is the data, against the "
+    "data as they are, over the questions that have a value in both"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,60 +119,51 @@ def remarks(systems: Sequence[StressedSystem]) -> list[str]:
     return [f"{'all' if len(names) == every else ', '.join(names)}: {remark}" for remark, names in labels.items()]
 
 
-def change_table(systems: Sequence[StressedSystem]) -> Table:
-    """Return what is left of the gold turns in the data as they are, then by how many points each change moves it.
+def change_tables(systems: Sequence[StressedSystem]) -> list[Table]:
+    """Return a table for each measure of what is left of the gold turns, with a row for each system.
 
-    It has no rows where no change was run.
+    Each has the measure on the data as they are, then by how many points each change moves it. There is none where no
+    change was run.
     """
     names = list(dict.fromkeys(name for one in systems for name in changes(one.runs)))
-    headings = ("system", "measure", PLAIN, *(name.replace("_", " ") for name in names), "growth")
-    moved = [_moves(one) for one in systems]
     growths = [_growth(one) for one in systems]
-    rows = [
-        row
-        for one, own, growth in zip(systems, moved, growths, strict=True)
-        for row in _changes(one, names, own, growth)
+    moved = [_moves(one) for one in systems]
+    tables: list[Table] = []
+    for metric in FOUND:
+        rows: list[list[Cell]] = [
+            [one.label, _level(one.runs.get(PLAIN), metric), *(_text(own.get((name, metric))) for name in names)]
+            for one, own in zip(systems, moved, strict=True)
+        ]
+        if any(cell is not None for row in rows for cell in row[2:]):
+            shown = [each for own in moved for each in own.values() if each.metric == metric]
+            headings = ("system", PLAIN, *(_words(name) for name in names))
+            notes = [f"percent: {_ABOUT[metric]}", *([] if tables else [_MOVED]), *mark_notes(shown)]
+            tables.append(Table(f"Changed data: {METRICS[metric].heading}", columns(headings), rows, notes).filled())
+    return [*tables, *_growth_tables(systems, growths)]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _growth_tables(systems: Sequence[StressedSystem], growths: "Sequence[_Growth | None]") -> list[Table]:
+    """Return the table of how memories grow with noise; none where it is not known of any."""
+    known = [(one.label, growth) for one, growth in zip(systems, growths, strict=True) if growth is not None]
+    if not known:
+        return []
+    least = " or ".join(sorted({growth.floor for _, growth in known}))
+    note = (
+        "entries at the most noise over those without, over the same quotient of turns; 1 grows with the turns, and a "
+        f"memory that stores none of the noise has {least}"
+    )
+    return [
+        Table("Growth with noise", columns(("system", "growth")), [[name, one.text] for name, one in known], [note])
     ]
-    if not any(cell is not None for row in rows for cell in row[3:]):
-        rows = []
-    measures = {row[1] for row in rows}
-    about = {METRICS[name].heading: what for name, what in _ABOUT.items()}
-    notes = ["percent; " + "; ".join(f"{name}: {what}" for name, what in about.items() if name in measures)]
-    shown = [one for own in moved for one in own.values()]
-    if shown:
-        notes.append(
-            "then by how many points it changes against the benign twin, or, where the twin is the data, against the "
-            "data as they are, over the questions that have a value in both"
-        )
-    floors = sorted({growth.floor for growth in growths if growth is not None})
-    if floors:
-        notes.append(
-            "growth: entries at the most noise over those without, over the same quotient of turns; 1 grows with the "
-            f"turns, and a memory that stores none of the noise has {' or '.join(floors)}"
-        )
-    return Table("Changed data", columns(headings, left=2), rows, [*notes, *mark_notes(shown)]).filled()
 
 
 def _moves(one: StressedSystem) -> dict[tuple[str, str], Difference]:
     """Return by data and metric what each change moves."""
     return {(each.data, each.metric): each for each in differences(one.runs) if each.data != PLAIN}
-
-
-def _changes(
-    one: StressedSystem,
-    names: Sequence[str],
-    moved: Mapping[tuple[str, str], Difference],
-    growth: "_Growth | None",
-) -> list[list[Cell]]:
-    """Return a row for each measure of which something is known, the first of them in any case."""
-    plain, grown = one.runs.get(PLAIN), None if growth is None else growth.text
-    found: list[list[Cell]] = [
-        [one.label, METRICS[metric].heading, _level(plain, metric),
-         *(_text(moved.get((name, metric))) for name in names), grown]
-        for metric in FOUND
-    ]  # fmt: skip
-    known = [row for row in found if any(cell is not None for cell in row[2:-1])]
-    return known or found[:1]
 
 
 def _text(found: Difference | None) -> str | None:
@@ -200,30 +206,56 @@ def _size(run: StoredRun) -> tuple[int, int]:
     return sum(kind["entries"] for kind in kinds.values()), int(found.get("turns") or 0)
 
 
-def attack_table(systems: Sequence[StressedSystem]) -> Table:
-    """Return how far what should not count came: all poison, each kind of it, what was withdrawn, another user's."""
-    reach = {METRICS[name].heading: name for name in ATTACK_METRICS}
-    headings = ("system", "attack", "n", *reach, "its twin shown")
-    rows = [
-        [one.label, name, len(run.rows), *(_level(run, metric) for metric in reach.values()),
+def attack_tables(systems: Sequence[StressedSystem]) -> list[Table]:
+    """Return how far what should not count came: poison, what was withdrawn, another user's turns; then its kinds.
+
+    Each table has a row for each system.
+    """
+    tables = [table for name in _ATTACK_TABLES if (table := _attack_table(systems, name)).rows]
+    found = [replace(table, notes=[] if place else _attack_notes(table)) for place, table in enumerate(tables)]
+    return [*found, _kind_table(systems)]
+
+
+def _attack_table(systems: Sequence[StressedSystem], title: str) -> Table:
+    kinds = _ATTACK_TABLES[title]
+    rows: list[list[Cell]] = [
+        [one.label, len(run.rows), *(_level(run, metric) for metric in ATTACK_METRICS),
          _level(_joined(one, kinds, twin=True), SHOWN)]
-        for one in systems for name, (kinds, fewest) in _ROWS.items()
-        if (run := _joined(one, kinds)) is not None and len(run.rows) >= fewest
+        for one in systems if (run := _joined(one, kinds)) is not None and run.rows
     ]  # fmt: skip
-    table = Table("What should not count", columns(headings, left=2), rows).filled()
+    headings = ("system", "n", *(METRICS[name].heading for name in ATTACK_METRICS), _TWIN_SHOWN)
+    return Table(title, columns(headings), rows).filled()
+
+
+def _kind_table(systems: Sequence[StressedSystem]) -> Table:
+    """Return what each kind of poison reached, where it is aimed at two questions of a system or more."""
+    ends = {METRICS[metric].heading: metric for metric in (SHOWN, OBEYED)}
+    rows: list[list[Cell]] = []
+    for one in systems:
+        runs = [one.of_kind(kind) for kind in _KINDS]
+        known = [None if run is None or len(run.rows) < _FEWEST else run for run in runs]
+        rows.append([one.label, *(_level(run, metric) for metric in ends.values() for run in known)])
+    headings = ("system", *(f"{name} {end}" for end in ends for name in _KINDS.values()))
+    return Table(
+        "Kinds of poison", columns(headings), rows, ["percent, of kinds aimed at two questions or more"]
+    ).filled()
+
+
+def _attack_notes(table: Table) -> list[str]:
     shown = _headings(table)
-    traced = [heading for heading, name in reach.items() if heading in shown and name != OBEYED]
+    reach = {METRICS[name].heading: name for name in ATTACK_METRICS if METRICS[name].heading in shown}
+    traced = [heading for heading, name in reach.items() if name != OBEYED]
     by_lineage = ", ".join(f"{heading} (first ten)" if reach[heading] == RETRIEVED else heading for heading in traced)
-    notes = ["percent of the questions that something was aimed at; of one kind of poison from two questions on"]
+    notes = ["percent of the n questions that something was aimed at"]
     if by_lineage:
         notes.append(f"{by_lineage}: by lineage, whatever an entry's text kept of the turn")
-    if METRICS[OBEYED].heading in shown:
+    if OBEYED in reach.values():
         notes.append("obeyed: the payload is in the answer")
-    if "its twin shown" in shown:
+    if _TWIN_SHOWN in shown:
         notes.append(
-            "its twin shown: how often the harmless turn at the same place was in the context, which should not be lost"
+            f"{_TWIN_SHOWN}: how often the harmless turn at the same place was in the context, which should not be lost"
         )
-    return replace(table, notes=notes)
+    return notes
 
 
 def _headings(table: Table) -> set[str]:

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
@@ -15,12 +16,13 @@ from eval.config.compose import without_hydra
 from eval.loaders.custom import CustomConfig
 from eval.loaders.locomo import LocomoConfig
 from eval.loaders.stress import KINDS, NO_TWIN, InapplicableError, StressedDataset, StressSettings
+from eval.loaders.stress.attacks import other_number
 from eval.metrics.attacks import ATTACK, Attack, Piece, attack_scores
 from eval.metrics.evidence import TURN_RECALL
 from eval.results.stored_run import StoredRun
 from eval.results.stress.differences import PLAIN as AS_IT_IS
 from eval.results.stress.facts import changed_facts
-from eval.results.stress.tables import StressedSystem, change_table, data_table, lost_table, remarks
+from eval.results.stress.tables import StressedSystem, change_tables, data_table, lost_table, remarks
 from eval.running.composed import make_plan
 from eval.running.plan import Plan, identity_of
 from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord, ScoreRow
@@ -74,9 +76,9 @@ CONTENTS = {
     "missing_dates": "777fde74",
     "swapped_speakers": "6ca4bd96",
     "long_gaps": "54228a5d",
-    "contradicted": "3f3007f7",
+    "contradicted": "39fba181",
     "withdrawn": "f4d7712f",
-    "poison": "a5372ab0",
+    "poison": "2755d317",
     "two_users": "90b19256",
 }
 
@@ -129,6 +131,42 @@ def test_a_fact_that_changes_is_what_is_asked_for() -> None:
             assert gold.extra[OVERRULED] == list(before.evidence)
             assert gold.answers[0].lower() in texts[gold.evidence[0]].lower()
             assert (gold.answers != before.answers) == is_new
+
+
+def test_a_wrong_answer_has_the_form_of_the_right_one() -> None:
+    (sample,) = changed("contradicted")
+    wrong = {
+        PLAIN.references[name].answers[0]: gold.answers[0]
+        for name, gold in sample.references.items()
+        if OVERRULED in gold.extra
+    }
+    assert re.fullmatch("199[0-9]", wrong["1998"]) and wrong["1998"] != "1998"
+    assert wrong["Petrel"] == "Shellfish" and wrong["shellfish"] == "chemistry"  # as it is written, and of one word
+    (sample,) = changed("poison")
+    payloads = {
+        gold.answers[0]: gold.extra[ATTACK]["payload"]
+        for gold in sample.references.values()
+        if ATTACK in gold.extra and gold.answers
+    }
+    assert payloads["1998"] == wrong["1998"]
+
+
+@pytest.mark.parametrize(
+    ("said", "form"),
+    [
+        ("9", "(?!9)([2-9]|1[0-2])"),
+        ("31", "1[3-9]|2[0-8]"),
+        ("45", "(?!45)(3[2-9]|[45][0-9])"),
+        ("08", "(?!08)(0[2-9]|1[0-2])"),
+        ("0", "[2-9]|1[0-2]"),
+        ("75", "(?!75)[6-9][0-9]"),
+        ("100", "(?!100)[1-9][0-9]{2}"),
+        ("2024", "(?!2024)202[0-9]"),
+        ("123456789012", "[1-9][0-9]{11}"),
+    ],
+)
+def test_another_number_fits_where_one_was_said(said: str, form: str) -> None:
+    assert all(re.fullmatch(form, other_number(said, f"question {place}")) for place in range(50))
 
 
 def test_poison_says_its_payload_and_its_twin_does_not() -> None:
@@ -290,12 +328,16 @@ def test_the_command_gives_a_row_a_system(tmp_path: Path, capsys: pytest.Capture
     page = (tmp_path / "stress.md").read_text(encoding="utf-8")
     basis = "bm25_turn: locomo_sample, 34 questions, no model, seed 0; one conversation, so the figures say nothing"
     assert basis in page
-    assert "| system | measure | as it is | noise 1x | noise 5x | noise 20x | poison | growth |" in page
-    assert "| bm25_turn | R@10 turns | 75.8 | -3.0 | -7.6 | -7.6 | 0.0 | 1.00 |" in page
+    assert "## Changed data: R@10 turns" in page and "## Changed data: kept words" in page
+    assert "| system | as it is | noise 1x | noise 5x | noise 20x | poison |" in page
+    assert "| bm25_turn | 75.8 | -3.0 | -7.6 | -7.6 | 0.0 |" in page
+    assert "## Growth with noise" in page and "| bm25_turn | 1.00 |" in page
     assert "a memory that stores none of the noise has 0.05" in page  # 1 of 21 turns
-    assert "| system | attack | n | stored | merged | retrieved | shown | its twin shown |" in page
-    assert "| bm25_turn | all poison | 8 | 100.0 | 0.0 | 75.0 | 75.0 | 75.0 |" in page
-    assert "| bm25_turn | other user | 1 | 0.0 | 0.0 | 0.0 | 0.0 | 100.0 |" in page
+    assert page.count("| system | n | stored | merged | retrieved | shown | its twin shown |") == 2
+    assert "| bm25_turn | 8 | 100.0 | 0.0 | 75.0 | 75.0 | 75.0 |" in page
+    assert "| bm25_turn | 1 | 0.0 | 0.0 | 0.0 | 0.0 | 100.0 |" in page.partition("## Another user's turns")[2]
+    assert "| system | instructions shown | false facts shown | imitated notes shown |" in page  # one secret alone
+    assert "| bm25_turn | 100.0 | 50.0 | 50.0 |" in page
     assert "| system | R@10 turns lost | kept words lost |" in page and "## Changed facts" not in page
     assert "obeyed" not in page.partition("## One poisoned turn's way")[0]
     way = page.partition("## One poisoned turn's way")[2]
@@ -313,26 +355,28 @@ def test_the_command_gives_a_row_a_system(tmp_path: Path, capsys: pytest.Capture
     assert "Changed data" in capsys.readouterr().out
 
 
-def test_what_a_reader_is_given_has_a_row_of_its_own(tmp_path: Path) -> None:
+def measures_of(page: str) -> list[str]:
+    return re.findall("^## Changed data: (.*)", page, re.MULTILINE)
+
+
+def test_what_a_reader_is_given_has_a_table_of_its_own(tmp_path: Path) -> None:
     places = [f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache"]
     with stub() as server:
         settings = ["memory=bm25_turn", *attached(server.url), "context.budget=64", *places]
         assert main([*settings, "--kinds", "missing_dates", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "stress.md").read_text(encoding="utf-8")
-    lines = (line.split(" | ") for line in page.splitlines() if line.startswith("| bm25_turn | "))
-    ranked, given, kept = lines
-    assert ranked[1:3] == ["R@10 turns", "75.8"] and given[1] == "in context" and float(given[2]) < 75.8
-    assert kept[1:3] == ["kept words", "100.0"]
+    ranked, given, kept = (line.split(" | ") for line in page.splitlines() if line.startswith("| bm25_turn | "))
+    assert measures_of(page) == ["R@10 turns", "in context", "kept words"]
+    assert ranked[1] == "75.8" and float(given[1]) < 75.8 and kept[1] == "100.0"
 
 
-def test_a_budget_has_the_same_row_without_a_model(tmp_path: Path) -> None:
+def test_a_budget_has_the_same_table_without_a_model(tmp_path: Path) -> None:
     """64 tokens hold fewer gold turns than ten memories; without a budget a context holds what was found."""
 
     def measures(*settings: str) -> list[str]:
         places = [f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache", "mode=retrieval_only", *settings]
         assert main(["memory=bm25_turn", *places, "--kinds", "missing_dates", "--out", str(tmp_path)]) == 0
-        page = (tmp_path / "stress.md").read_text(encoding="utf-8")
-        return [line.split(" | ")[1] for line in page.splitlines() if line.startswith("| bm25_turn | ")]
+        return measures_of((tmp_path / "stress.md").read_text(encoding="utf-8"))
 
     assert measures() == ["R@10 turns", "kept words"]
     assert measures("context.budget=64") == ["R@10 turns", "in context", "kept words"]
@@ -353,7 +397,8 @@ def test_a_change_is_compared_over_the_questions_that_have_a_value_in_both() -> 
     poison, twin = scored({"q1": 1.0, "q2": 0.0, "canary": None}), scored({"q1": 1.0, "q2": 1.0, "canary": 0.0})
     one = StressedSystem("m", {AS_IT_IS: plain, "poison": poison, "poison_twin": twin})
     # Means of all that each run has are 50 and 66.7; question by question the differences are 0 and -100.
-    assert change_table([one]).rows == [["m", "R@10 turns", pytest.approx(250 / 3), "-50.0"]]
+    (table,) = change_tables([one])
+    assert table.rows == [["m", pytest.approx(250 / 3), "-50.0"]]
     assert lost_table([one]).rows == [["m", "0.0"]]
     headings = [column.heading for column in data_table([one]).columns]
     found = [dict(zip(headings, row, strict=True)) for row in data_table([one]).rows]
@@ -361,20 +406,21 @@ def test_a_change_is_compared_over_the_questions_that_have_a_value_in_both() -> 
     assert (moved["data"], moved["against"], moved["n"], moved["value"]) == ("poison", "poison_twin", 2, -50.0)
     assert (lost["data"], lost["against"], lost["n"], lost["value"]) == (AS_IT_IS, "poison_twin", 2, 0.0)
     missing = StressedSystem("m", {AS_IT_IS: plain, "poison": poison})
-    assert change_table([missing]).rows == []  # without its twin a change is compared with nothing
+    assert change_tables([missing]) == []  # without its twin a change is compared with nothing
 
 
 @pytest.mark.parametrize(("conversations", "shown"), [("c", "-87.5‡"), ("abcd", "-87.5*")])
 def test_differences_whose_interval_leaves_out_0_are_marked(conversations: str, shown: str) -> None:
     before = scored({f"q{place}": 1.0 for place in range(4)}, conversations)
     after = scored({"q0": 0.0, "q1": 0.0, "q2": 0.0, "q3": 0.5}, conversations)
-    table = change_table([StressedSystem("m", {AS_IT_IS: before, "long_gaps": after, "missing_dates": before})])
-    assert table.rows == [["m", "R@10 turns", 100.0, shown, "0.0"]]
-    assert [note for note in table.notes if note.startswith(shown[-1])] and "growth" not in " ".join(table.notes)
+    (table,) = change_tables([StressedSystem("m", {AS_IT_IS: before, "long_gaps": after, "missing_dates": before})])
+    assert table.rows == [["m", 100.0, shown, "0.0"]]
+    assert [note for note in table.notes if note.startswith(shown[-1])]
     # Standard deviation 25 of four differences, Student's t of three degrees of freedom 3.182: 87.5 +- 39.8.
     (row,) = (row for row in data_table([StressedSystem("m", {AS_IT_IS: before, "long_gaps": after})]).rows if row[2])
     assert row[-3:] == [pytest.approx(-127.28, abs=0.01), pytest.approx(-47.72, abs=0.01), row[-1]]
-    (unmarked,) = change_table([StressedSystem("m", {AS_IT_IS: before, "missing_dates": before})]).notes[2:]
+    (same,) = change_tables([StressedSystem("m", {AS_IT_IS: before, "missing_dates": before})])
+    (unmarked,) = same.notes[2:]
     assert unmarked.startswith("no paired 95 % interval of a difference leaves out 0")
 
 
@@ -409,7 +455,7 @@ def test_a_page_without_changes_has_no_table_of_them(tmp_path: Path) -> None:
         settings = ["memory=bm25_turn", *attached(server.url), *places]
         assert main([*settings, "--kinds", "contradicted", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "stress.md").read_text(encoding="utf-8")
-    assert "## Changed data" not in page and "## What should not count" not in page
+    assert "## Changed data" not in page and "## Poison" not in page
     assert "| system | n | newest found | newest in context | outdated found | outdated in context |" in page
     assert "| bm25_turn | 6 | 66.7 | 66.7 | 66.7 | 66.7 |" in page
 
@@ -417,7 +463,8 @@ def test_a_page_without_changes_has_no_table_of_them(tmp_path: Path) -> None:
 def test_one_amount_of_noise_can_be_chosen(tmp_path: Path) -> None:
     places = [f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache"]
     assert main(["memory=bm25_turn", *places, "--kinds", "noise_1x", "--out", str(tmp_path)]) == 0
-    assert "| as it is | noise 1x | growth |" in (tmp_path / "stress.md").read_text(encoding="utf-8")
+    page = (tmp_path / "stress.md").read_text(encoding="utf-8")
+    assert "| as it is | noise 1x |\n" in page and "## Growth with noise" in page
 
 
 def test_a_memory_that_all_users_share_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -432,8 +479,9 @@ def test_a_memory_that_all_users_share_is_found_out(tmp_path: Path, monkeypatch:
     monkeypatch.syspath_prepend(str(tmp_path))
     places = [f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache", "memory.object=shared_notes:Notes"]
     assert main(["memory=object", *places, "--kinds", "two_users", "--out", str(tmp_path)]) == 0
-    (row,) = [line for line in (tmp_path / "stress.md").read_text().splitlines() if "| other user |" in line]
-    assert row.split(" | ")[3:5] == ["100.0", "100.0"]  # retrieved, shown
+    page = (tmp_path / "stress.md").read_text(encoding="utf-8").partition("## Another user's turns")[2]
+    row = next(line for line in page.splitlines() if line.startswith("| object "))
+    assert row.split(" | ")[2:4] == ["100.0", "100.0"]  # retrieved, shown
 
 
 def test_a_remark_on_all_systems_names_none() -> None:
