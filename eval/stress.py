@@ -119,7 +119,8 @@ def _plan(memory: str, settings: Sequence[str]) -> Plan:
     from eval.running.preflight import check_memory_has_model
 
     def plan(*more: str) -> Plan:
-        made: Plan = make_plan(without_hydra(composed([f"memory={memory}", *settings, *more])))
+        chosen = [f"memory={memory}", *settings, *more]
+        made: Plan = make_plan(without_hydra(composed(chosen)), chosen)
         return replace(made, experiment="stress", settings={**made.settings, "experiment": "stress"})
 
     if any(setting.startswith(("backbone", "mode=")) for setting in settings):

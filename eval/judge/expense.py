@@ -9,6 +9,7 @@ from eval.judge.config import JudgeConfig
 from eval.judge.judging import JudgedItem, items_of, ungraded, values_of
 from eval.judge.probe import load_probe
 from eval.judge.work import JudgePlan, stored_meta
+from eval.running.servers import as_known
 from eval.runs.load import load_answers, load_references
 from eval.scoring.verdicts.orders import OrderedAnswer, PairVerdict, order_path, ordered_answers, read_pairs
 from eval.scoring.verdicts.store import ORDER, AnswerVerdict, read_verdicts, verdict_paths
@@ -39,7 +40,7 @@ def confirm_calls(plan: JudgePlan, asked: Iterable[Asked], *, fresh: bool = Fals
 
 def expense(plan: JudgePlan, asked: Iterable[Asked], *, fresh: bool = False) -> Expense:
     """Return the costs of calls: prompts by their length, replies of all tokens that they may have."""
-    thinking = plan.backbone.thinking_tokens
+    thinking = as_known(plan.backbone, plan.cache_dir).config.thinking_tokens
     costs = [CostTotals(1, _prompt_tokens(role, values), role.max_tokens + thinking) for role, values in asked]
     totals = sum(costs, CostTotals())
     later = totals if isinstance(plan.backbone.engine, SendsBatches) and not fresh else CostTotals()

@@ -13,7 +13,7 @@ from memsys.credentials import redacted
 from memsys.errors import BackboneError, BackboneUnusableError
 from memsys.llm.config import BackboneConfig
 from memsys.llm.engines.contract import ServedByOthers
-from memsys.llm.findings import ChosenSetting, Findings, FindingsStore, findings_of, with_choices
+from memsys.llm.findings import ChosenSetting, Findings, FindingsStore, findings_of, with_choices, with_thoughts
 from memsys.vocabulary import Json
 
 logger = logging.getLogger(__name__)
@@ -104,6 +104,19 @@ async def fitted(
         tell(f"backbone {config.name}: chosen for its server: {one}")
     _tell_assumed(changed, tell)
     return FittedBackbone(changed, found, tuple(chosen))
+
+
+def as_known(config: BackboneConfig, cache_dir: Path) -> FittedBackbone:
+    """Return how a backbone will think, as far as that is known of its server, which is not asked.
+
+    Args:
+        config: as it was composed.
+        cache_dir: of the replies, with a folder of what is known of servers.
+    """
+    if not isinstance(config.engine, ServedByOthers):
+        return FittedBackbone(config)
+    found = FindingsStore(findings_folder(cache_dir)).get(*config.engine.served())
+    return FittedBackbone(with_thoughts(config, found) if found else config, found)
 
 
 def _tell_assumed(config: BackboneConfig, tell: Callable[[str], None]) -> None:

@@ -139,7 +139,7 @@ class Composer:
             ConfigError: an override names what does not exist.
         """
         config = without_hydra(self.compose(overrides, sweep=False))
-        return replace(make_cell(config, overrides), datasets=self._datasets)
+        return replace(make_cell(config, overrides, overrides), datasets=self._datasets)
 
     def jobs(self, overrides: Sequence[str]) -> tuple[list[list[str]], Path]:
         """Return the overrides of each cell of a sweep, in the order in which Hydra launches them, and its folder.
@@ -167,11 +167,17 @@ class Composer:
         return Sweep(tuple(cells), folder)
 
 
-def make_cell(config: "DictConfig", overrides: Sequence[str]) -> SweepCell:
-    """Make a cell from its composed configuration; one whose parts do not accept their settings says why."""
+def make_cell(config: "DictConfig", overrides: Sequence[str], given: Sequence[str] | None = None) -> SweepCell:
+    """Make a cell from its composed configuration; one whose parts do not accept their settings says why.
+
+    Args:
+        config: without Hydra's own part.
+        overrides: that choose it.
+        given: what the user gave; ``None``: Hydra's command line says it.
+    """
     folder = Path(config.runs_dir) / str(config.experiment) / ".cells"
     try:
-        plan: Any = make_plan(config)
+        plan: Any = make_plan(config, given)
     except MemsysError as error:
         return SweepCell(tuple(overrides), folder, None, str(error), error=error)
     return SweepCell(tuple(overrides), folder, plan)

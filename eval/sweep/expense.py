@@ -10,6 +10,7 @@ from eval.commands.terminal import say
 from eval.config.prices import FILE, Price, load_prices
 from eval.loaders.shapes import shape_of
 from eval.running.plan import Plan, identity_of, run_path
+from eval.running.servers import as_known
 from eval.runs.load import find_record
 from eval.runs.rows import ledger
 from eval.runs.rundir import CALLS
@@ -38,6 +39,7 @@ class Expense:
         later: share of ``totals`` that is sent in batches.
         most: calls and replies in ``totals`` are the most that there can be.
         runs: of a sweep that they are for; ``None`` for one run.
+        thoughts: said of those of the model, behind the reply tokens.
     """
 
     backbone: str
@@ -48,6 +50,7 @@ class Expense:
     later: CostTotals = field(default_factory=CostTotals)
     most: bool = False
     runs: int | None = None
+    thoughts: str = ""
 
     def text(self) -> str:
         """Return the costs, in one line."""
@@ -55,6 +58,7 @@ class Expense:
         earlier = f" besides {self.made:,} that were made" if self.made else ""
         about, most = ("up to", "up to ") if self.most else ("about", "")
         tokens = f"{short(self.totals.prompt)} prompt tokens and {most}{short(self.totals.reply)} reply tokens"
+        tokens += self.thoughts
         runs = "" if self.runs is None else f"{self.runs} runs, " if self.runs != 1 else "1 run, "
         said = f"{self.backbone}: {runs}{about} {self.totals.calls:,.0f} calls{earlier} with {tokens}{more}"
         if self.price is None:
@@ -82,18 +86,43 @@ def expenses(plan: Plan) -> list[Expense]:
     found = []
     for backbone, of_second in asked:
         assert backbone is not None
+        each_thought, thoughts = _thoughts(backbone, plan.cache_dir)
         own = [each for each in calls if (each.role in plan.second_roles) == of_second]
         made = [row for row in rows if (row.role in plan.second_roles) == of_second]
-        left = total(own) - _sum(made)
+        left = _thinking(total(own), each_thought) - _sum(made)
         rest = CostTotals(max(left.calls, 0), max(left.prompt, 0), max(left.reply, 0))
         later = CostTotals()
         if isinstance(backbone.engine, SendsBatches):
-            answers = total([each for each in own if each.phase == "answer"])
+            answers = _thinking(total([each for each in own if each.phase == "answer"]), each_thought)
             later = CostTotals(
                 min(answers.calls, rest.calls), min(answers.prompt, rest.prompt), min(answers.reply, rest.reply)
             )
-        found.append(Expense(backbone.name, rest, load_prices().get(backbone.name), len(made), known, later))
+        price = load_prices().get(backbone.name)
+        found.append(Expense(backbone.name, rest, price, len(made), known, later, thoughts=thoughts))
     return found
+
+
+def _thoughts(backbone: BackboneConfig, cache_dir: Path) -> tuple[int, str]:
+    """Return the tokens of thoughts that each reply is counted with, and what is said of them.
+
+    Args:
+        backbone: as it was composed.
+        cache_dir: with what is known of its server.
+    """
+    known = as_known(backbone, cache_dir)
+    config, found = known.config, known.found
+    thinks = found is not None and found.thinks and config.thinking == "none"
+    if config.prompt_mode != "chat" or not (thinks or config.thinking_tokens or config.thinking == "on"):
+        return 0, ""
+    if found is not None and found.thought_tokens:
+        each = found.thought_tokens
+        return each, f", {each:,} of each reply for thoughts, as many as a small question took"
+    most = f", up to {config.thinking_tokens:,} tokens a reply" if config.thinking_tokens else ""
+    return 0, f", and thoughts on top{most}"
+
+
+def _thinking(totals: CostTotals, each: int) -> CostTotals:
+    return totals + CostTotals(reply=each * totals.calls)
 
 
 def _is_paid(backbone: BackboneConfig | None) -> bool:
@@ -151,10 +180,11 @@ def _sweep_expenses(cells: Sequence[SweepCell]) -> list[Expense]:
         for backbone, totals, later in cost.by_backbone:
             if is_hosted(backbone):
                 price, name = load_prices().get(backbone.name), backbone.name
-                one = found.get(name, Expense(name, CostTotals(), price, 0, True, runs=0))
+                each, thoughts = _thoughts(backbone, cost.cell.valid_plan().cache_dir)
+                one = found.get(name, Expense(name, CostTotals(), price, 0, True, runs=0, thoughts=thoughts))
                 found[name] = replace(
-                    one, totals=one.totals + totals, later=one.later + later, known=one.known and cost.known,
-                    runs=(one.runs or 0) + 1,
+                    one, totals=one.totals + _thinking(totals, each), later=one.later + _thinking(later, each),
+                    known=one.known and cost.known, runs=(one.runs or 0) + 1,
                 )  # fmt: skip
     return list(found.values())
 

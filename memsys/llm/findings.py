@@ -43,6 +43,7 @@ class Findings:
         thoughts: where the model's thoughts are: ``none``, a field of the message, ``in the text (RULE)``, or
             ``hidden``, where they are only counted.
         thoughts_off: request fields that switch them off; ``None`` where none of those tried does.
+        thought_tokens: of thoughts in a reply to a small question, where nothing switches them off; 0 where not known.
         completions: whether raw prompts are completed (POST ``/completions``); ``None``: not tried.
         window: tokens of prompt and reply together, where the server says so.
         window_said: the page that says it.
@@ -66,6 +67,7 @@ class Findings:
     usage: bool = False
     thoughts: str = "none"
     thoughts_off: Mapping[str, Json] | None = None
+    thought_tokens: int = 0
     completions: bool | None = None
     window: int | None = None
     window_said: str = ""
@@ -151,6 +153,11 @@ def with_choices(config: BackboneConfig, found: Findings, where: str) -> tuple[B
     if sampling:
         changes["sampling"] = {**config.sampling, **sampling}
     return (replace(config, **changes) if changes else config), chosen
+
+
+def with_thoughts(config: BackboneConfig, found: Findings) -> BackboneConfig:
+    """Return a backbone's settings with those about thoughts as a run will choose them."""
+    return replace(config, **{one.name: one.chosen for one in _thinking(config, found)})
 
 
 def _fields(config: BackboneConfig, found: Findings) -> list[ChosenSetting]:

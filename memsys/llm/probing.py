@@ -25,6 +25,7 @@ from memsys.llm.thoughts import read_text
 from memsys.llm.token_usage import read_count
 from memsys.llm.transport import Sent, Transport
 from memsys.llm.wire import THOUGHTS, make_request, read_completion
+from memsys.scripts import estimated_tokens
 from memsys.vocabulary import Completion, Json
 from memsys.yaml_files import read_yaml
 
@@ -149,6 +150,9 @@ class Prober:
             except RequestRefusedError as error:
                 found.forms[form], found.refused[form] = "refused", refusal_words(error)[:_SHOWN]
                 continue
+            if limit == _THINKING and not completion.estimated and not is_cut(completion.finish_reason):
+                said = estimated_tokens(read_text(completion.text).text)
+                found.thought_tokens = max(completion.completion_tokens - said, 0)
             for one in accepted.adaptations:
                 if one.field == "response_format":
                     found.forms[str(one.given)], found.refused[str(one.given)] = "refused", one.said

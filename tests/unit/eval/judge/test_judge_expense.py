@@ -2,6 +2,7 @@
 
 import io
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,11 @@ from eval.judge.expense import expense, of_items, of_orders, of_probe, of_run
 from eval.judge.judging import JudgedItem
 from eval.judge.people import KnownAnswer, measure_on
 from eval.judge.probe import load_probe
+from eval.running.servers import findings_folder
 from eval.scoring.verdicts.orders import OrderedAnswer, PairVerdict
 from eval.scoring.verdicts.values import DIFFERENT, SAME
 from memsys.errors import ConfigError
+from memsys.llm.findings import Findings, FindingsStore
 from tests.support.fake_run import FakeRun, rewrite
 from tests.support.stub_server import prompt_of, stub
 
@@ -57,6 +60,10 @@ def test_a_verdict_costs_its_prompt_and_the_longest_reply(tmp_path: Path) -> Non
 def test_a_model_that_thinks_may_write_more(tmp_path: Path) -> None:
     plan = make_plan([*HOSTED, "backbone.thinking_tokens=1000"])
     assert expense(plan, of_probe(plan)).totals.reply == PROBES * (REPLY + 1000)
+    plan = make_plan([*HOSTED, f"cache_dir={tmp_path}", "backbone.context_length=8192"])
+    found = Findings(asked=datetime.now(UTC).isoformat(), thoughts="hidden")
+    FindingsStore(findings_folder(tmp_path)).put(*plan.backbone.engine.served(), found)  # type: ignore[attr-defined]
+    assert expense(plan, of_probe(plan)).totals.reply == PROBES * (REPLY + 8192 // 4)
 
 
 def test_an_order_takes_at_most_every_line_with_every_free_event() -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ from eval.config.prices import Price, load_prices
 from eval.run import compose_and_run
 from eval.running.composed import compose_plan
 from eval.running.progress import TrafficSince, traffic_note
+from eval.running.servers import findings_folder
+from eval.sweep.cells import Composer
 from eval.sweep.costing import CostTotals
-from eval.sweep.expense import confirm_run, confirm_sweep, expenses
+from eval.sweep.expense import _sweep_expenses, confirm_run, confirm_sweep, expenses
 from eval.sweep.hosted_page import PAGE, RUNS, hosted_costs
 from memsys.errors import ConfigError
+from memsys.llm.findings import Findings, FindingsStore
 from memsys.llm.rate_limits import RateLimits
 from tests.support.backbones import StubEngine, backbone_config, enter, open_backbone, role
 from tests.support.standin import run_on, settings_of, standin
@@ -31,9 +35,13 @@ class Terminal(io.StringIO):
         return True
 
 
-def hosted(folder: Path, *more: str) -> Any:
+def hosted_settings(folder: Path, *more: str) -> list[str]:
     sample = ["memory=rag", "dataset=locomo_sample", "backbone=gpt4o_mini", "embedder=hashing"]
-    return compose_plan([*sample, f"runs_dir={folder}", f"cache_dir={folder}", *more])
+    return [*sample, f"runs_dir={folder}", f"cache_dir={folder}", *more]
+
+
+def hosted(folder: Path, *more: str) -> Any:
+    return compose_plan(hosted_settings(folder, *more))
 
 
 def test_a_hosted_run_says_what_it_costs_and_asks(
@@ -70,6 +78,30 @@ def test_a_second_backbone_costs_too(tmp_path: Path) -> None:
     assert (main.backbone, other.backbone) == ("gpt5_nano", "gpt41_mini") and main.totals.calls and other.totals.calls
     local = replace(plan, backbone=compose_plan([*xmemory, "backbone=qwen25_coder_05b"]).backbone)
     assert [one.backbone for one in expenses(local)] == ["gpt41_mini"]
+
+
+@pytest.mark.parametrize(("thought", "given", "each", "said"), [
+    (640, [], 640, "reply tokens, 640 of each reply for thoughts, as many as a small question took: "),
+    (0, [], 0, "reply tokens, and thoughts on top, up to 4,096 tokens a reply: "),
+    (0, ["backbone.thinking_tokens=0"], 0, "reply tokens, and thoughts on top: "),
+])  # fmt: skip
+def test_costs_say_what_is_known_of_thoughts(
+    tmp_path: Path, thought: int, given: list[str], each: int, said: str
+) -> None:
+    (usual,) = expenses(hosted(tmp_path))
+    config = hosted(tmp_path, *given).backbone
+    found = Findings(asked=datetime.now(UTC).isoformat(), thoughts="hidden", thought_tokens=thought)
+    FindingsStore(findings_folder(tmp_path)).put(*config.engine.served(), found)
+    (one,) = expenses(hosted(tmp_path, *given))
+    assert one.totals.reply == usual.totals.reply + each * usual.totals.calls
+    assert said in one.text() and "thought" not in usual.text()
+    (later,) = expenses(hosted(tmp_path, *given, "backbone/engine=openai_batch"))
+    assert later.later == one.totals
+    (of_sweep,) = _sweep_expenses([Composer().cell(hosted_settings(tmp_path, *given))])
+    assert (of_sweep.totals, of_sweep.thoughts) == (one.totals, one.thoughts)
+    FindingsStore(findings_folder(tmp_path)).put(*config.engine.served(), replace(found, thoughts_off={"thinking": 0}))
+    (off,) = expenses(hosted(tmp_path))
+    assert off.text() == usual.text()
 
 
 def test_a_sweep_says_what_all_its_runs_cost(

@@ -21,6 +21,7 @@ from eval.judge.__main__ import make_plan as judge_plan
 from eval.run import compose_and_run
 from eval.running.composed import compose_plan
 from eval.running.servers import findings_folder, fitted
+from eval.stress import _plan as stress_plan
 from memsys.credentials import redacted
 from memsys.errors import BackboneUnusableError, BudgetSpentError, ConfigError
 from memsys.llm import probing
@@ -300,6 +301,13 @@ def test_a_given_number_of_requests_at_once_stays(caplog: pytest.LogCaptureFixtu
     assert with_choices(given, found, "it") == (given, []) and "backbone.max_in_flight=16 stays as given" in caplog.text
 
 
+@pytest.mark.parametrize(("name", "tokens"), [("mistral", 120 + 2 - 5), ("openai", 0), ("tgi", 0)])
+def test_thoughts_that_nothing_switches_off_are_counted(tmp_path: Path, name: str, tokens: int) -> None:
+    """A reply of 120 tokens of thoughts and two words; its text of 18 characters is estimated at 5 tokens."""
+    with standin(name) as one:
+        assert fit(config_of(one), tmp_path).found.thought_tokens == tokens
+
+
 def test_a_slow_server_is_not_asked_more_and_more_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "_LONG_BURST_SECONDS", 0.04)
     found = look("azure", tmp_path)
@@ -364,6 +372,7 @@ def test_what_a_program_gave_is_an_error_too(tmp_path: Path) -> None:
             memsys.open_memory("bm25_turn", backbone="endpoint", embedder="hashing", settings=given).__enter__()
         assert "context_length" in judge_plan(["backbone=endpoint", *given]).backbone.explicit
         assert "context_length" in compose_plan(["backbone=endpoint", *given]).backbone.explicit  # type: ignore[union-attr]
+        assert "context_length" in stress_plan("bm25_turn", ["backbone=endpoint", *given]).backbone.explicit  # type: ignore[union-attr]
         with pytest.raises(ConfigError, match="the backbone is an object"):
             memsys.open_memory("bm25_turn", backbone=backbone, embedder="hashing", settings=["backbone.structured=off"])
 
