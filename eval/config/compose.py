@@ -234,6 +234,15 @@ def compose(loader: Any, overrides: Sequence[str], *, sweep: bool = False, name:
     return config
 
 
+def own_folder() -> Path | None:
+    """Return the folder that ``--config-dir`` names for the Hydra that runs; ``None`` for none."""
+    from hydra.core.global_hydra import GlobalHydra
+
+    hydra = GlobalHydra.instance()
+    path = hydra.config_loader().get_search_path().get_path() if hydra.is_initialized() else ()
+    return next((Path(one.path.removeprefix("file://")) for one in path if one.provider == OWN_PROVIDER), None)
+
+
 def own_settings(folder: Path, part: str, overrides: Sequence[str]) -> frozenset[str]:
     """Return the names of a part's settings that the files of a further folder of configuration give a run.
 

@@ -56,6 +56,7 @@ class SweepCallback(Callback):
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
         """Show what came of the sweep; the process ends with a status other than 0 unless every cell is done."""
+        from eval.config.compose import own_folder
         from eval.running.experiment import compare_runs
         from eval.sweep.cells import Composer
         from eval.sweep.report import show_unfinished
@@ -65,7 +66,7 @@ class SweepCallback(Callback):
             return
         overrides = [*config.hydra.overrides.hydra, *config.hydra.overrides.task]
         with one_message():
-            statuses = sweep_status(Composer().sweep(overrides))
+            statuses = sweep_status(Composer(own_folder()).sweep(overrides))
             done = [status.path for status in statuses if status.state == "done" and status.path]
             if done and config.score:
                 compare_runs(done, Path(config.hydra.sweep.dir) / "comparison", config.show_answers)

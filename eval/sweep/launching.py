@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval.commands.terminal import complain, say
+from eval.config.compose import own_folder
 from eval.sweep.cells import Composer, SweepCell
 from eval.sweep.job_status import read_submission
 from eval.sweep.status import cell_status
@@ -36,7 +37,7 @@ class LaunchGroup:
 
 def all_cells(job_overrides: Sequence[Sequence[str]]) -> list[SweepCell]:
     """Return the cells of a batch."""
-    composer = Composer()
+    composer = Composer(own_folder())
     return [composer.cell(overrides) for overrides in job_overrides]
 
 

@@ -75,6 +75,19 @@ def test_a_failing_cell_is_reported_and_the_others_run(url: str, tmp_path: Path)
     assert "memory.k" in output and "1 of 2 cells done, 1 failed" in output
 
 
+@pytest.mark.parametrize("launcher", [["hydra/launcher=local", "hydra.launcher.n_jobs=2"], []])
+def test_a_sweep_ends_with_presets_of_the_user(tmp_path: Path, launcher: list[str]) -> None:
+    """Its cells were run, or not even that, and then it said that there is no such preset."""
+    (tmp_path / "conf" / "memory").mkdir(parents=True)
+    (tmp_path / "conf" / "memory" / "mine.yaml").write_text("defaults: [bm25_turn, _self_]\nname: mine", "utf-8")
+    places = [f"{name}={tmp_path / name}" for name in ("runs_dir", "cache_dir")]
+    line = [sys.executable, "-m", "eval.run", "-m", "--config-dir", str(tmp_path / "conf"), *launcher, *places]
+    line += ["mode=retrieval_only", "dataset=locomo_sample", "embedder=hashing", "memory=mine,bm25_turn"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "runs_dir" / "adhoc" / "comparison").is_dir()
+
+
 @pytest.mark.real_model
 def test_cells_share_one_embedded_server(tmp_path: Path) -> None:
     tiny = ("dataset=locomo_sample", "dataset.limit_sessions=1", "dataset.limit_questions=2", "serving.idle_s=60")
