@@ -57,7 +57,9 @@ def checked(config: object) -> ExternalConfig:
     if isinstance(config, McpConfig) and None in (config.write_tool, config.search_tool):
         raise ConfigError("memory=mcp is checked without a model: name memory.write_tool and memory.search_tool")
     if config.lends:
-        raise ConfigError(f"memory={config.name} asks the run's models, of which a check has none: check it by a run")
+        raise ConfigError(
+            f"memory={config.name} calls the run's models, and a check has no models: test it with `memsys run`"
+        )
     return config
 
 
@@ -147,7 +149,7 @@ def _unordered(found: Sequence[Found]) -> str:
 
 def _late(early: Sequence[Found], found: Sequence[Found]) -> str:
     late = len(found) > len(early)
-    return "results came only later, and nothing said that they would" if late and not early else ""
+    return "results appeared only after a delay that the memory did not announce" if late and not early else ""
 
 
 def _unnamed(found: Sequence[Found], items: Sequence[Item], returned: Sequence[Sequence[str]]) -> str:

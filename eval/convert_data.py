@@ -65,7 +65,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.map and form != "table":
         raise ConfigError(f"--map names the columns of a table; {form} has none: leave it out")
     if options.date_order and form != "whatsapp":
-        raise ConfigError(f"--date-order is for whatsapp, whose dates do not say it; leave it out for {form}")
+        raise ConfigError(f"--date-order is for whatsapp, where the order of dates is ambiguous; omit it for {form}")
     check_folder(options.out)
     present = [name for name in (TURNS, QUESTIONS) if (options.out / name).exists()]
     if present:

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     total = sum(len(info.files) for info in infos)
     say(f"{total - len(missing)} of {total} files are in place in {folder}")
     if missing:
-        _warn(f"missing: {', '.join(missing)}; what has arrived is kept, the same command goes on")
+        _warn(f"missing: {', '.join(missing)}; finished files are kept; run the same command again to continue")
     return EXIT_ERROR if missing else 0
 
 

@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NAME",
         help=f"data sets, default: {' '.join(PRESETS)}; or one with settings: custom dataset.data_dir=FOLDER",
     )
-    parser.add_argument("--reader", default="clag", help="whose abstention is given (default: clag)")
+    parser.add_argument("--reader", default="clag", help="reader whose abstention text is scored (default: clag)")
     parser.add_argument(
         "--out", type=Path, default=SUMMARIES, help="folder of the summaries (default: results/summaries)"
     )

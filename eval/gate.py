@@ -61,7 +61,7 @@ def _stored(path: Path) -> Iterator[StoredRun]:
         with opened_pack(path) as pack:
             if pack.altered:
                 raise RunDirectoryError(
-                    f"{path}: {', '.join(pack.altered)} is not as it was packed; fetch it again "
+                    f"{path}: {', '.join(pack.altered)} was changed after packing; fetch it again "
                     f"(`memsys verify {path}` says what does not fit)"
                 )
             yield _read(pack.run)

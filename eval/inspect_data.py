@@ -93,7 +93,7 @@ def describe(config: DatasetConfig, data: LoadedData) -> dict[str, Json]:
     turn_tokens = [[count_tokens(render(turn)) for turn in sample.conversation.turns] for sample in data.samples]
     return {
         "name": config.name,
-        "title": f"in the format of {config.info.title}, by its checksum no file known here"
+        "title": f"in the format of {config.info.title}; the checksum matches no known file"
         if own
         else config.info.title,
         "licence": "that of the file" if own else config.info.licence,

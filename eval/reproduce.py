@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if fetches and not options.dry_run:
         for step in fetches:
             if (status := _perform(step)) != EXIT_DONE:
-                complain(f"`{step.shown}` ended with status {status}; the runs that need nothing of it go on")
+                complain(f"`{step.shown}` ended with status {status}; runs that do not depend on it continue")
         cells = _compose(paper, options)
     plan = within_budget(paper, cells, options.gpu, options.budget_hours)
     verdicts = judgings(paper, plan.cells, plan.gpu)
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program("reproduce"),
-        description="Run all that a paper's tables take, and show what holds. Started again it goes on.",
+        description="Run everything that a paper's tables need, and show which numbers hold. Run again to resume.",
         epilog="A sample of it, without a GPU: memsys reproduce clag --table 5 dataset=locomo_sample "
         "backbone=smollm2_135m. On a cluster: hydra/launcher=slurm.",
     )
@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--ours", action="store_true", help="run our prompts too: a second row")
     parser.add_argument("--gpu", default="a100", help=f"which GPU the hours are for: {', '.join(GPUS)} (default: a100)")
-    parser.add_argument("--budget-hours", type=float, help="leave runs out that do not fit into so many GPU hours")
+    parser.add_argument("--budget-hours", type=float, help="skip runs that do not fit into this many GPU hours")
     parser.add_argument("--dry-run", action="store_true", help="print the plan and every command, and stop")
     parser.add_argument("--yes", action="store_true", help="start without a question")
     return parser
@@ -196,7 +196,7 @@ def _reproduce(plan: Reproduction, steps: Sequence[Step]) -> int:
         console().print(f"{number} of {len(steps)}: {step.title}{ahead}", style="bold", highlight=False, markup=False)
         status = _perform(step)
         if status not in (EXIT_DONE, EXIT_INCOMPLETE) and step.arguments[0] != "run":
-            complain(f"`{step.shown}` ended with status {status}; start the same command again when its cause is gone")
+            complain(f"`{step.shown}` ended with status {status}; fix the cause and run the same command again")
             return EXIT_ERROR
         incomplete |= status != EXIT_DONE
     done = sum(_is_done(each) for each in plan.cells)

@@ -36,6 +36,7 @@ from memsys.errors import ConfigError
 OUT = RESULTS / "stress"
 #: Turns of noise for each turn, and the model where a memory needs one and none is named.
 _NOISY, _BACKBONE = {"noise_1x": 1, "noise_5x": 5, "noise_20x": 20}, "qwen25_coder_05b"
+_INCOMPLETE = "not complete; run the same command again to continue"
 
 
 @explains_errors
@@ -155,7 +156,7 @@ def _run(plan: Plan) -> StoredRun | str:
         raise
     except ConfigError as error:
         return str(error)
-    found = read_run(result.path) if result.complete else Skipped(result.path, "not complete; the same command goes on")
+    found = read_run(result.path) if result.complete else Skipped(result.path, _INCOMPLETE)
     return found.reason if isinstance(found, Skipped) else found
 
 

@@ -44,7 +44,7 @@ class BoundedBody:
         self._size = 0
         packing = headers.get("content-encoding", "").strip().lower()
         if packing not in ("", "identity", "gzip", "x-gzip", "deflate"):
-            raise BodyError(f"the reply is packed as {packing[:40]!r}, which was not asked for")
+            raise BodyError(f"the reply has the content encoding {packing[:40]!r}, which was not requested")
         self._packing = packing
         self._unpack = zlib.decompressobj(_WINDOW) if packing not in ("", "identity") else None
         length = headers.get("content-length", "")
@@ -74,7 +74,7 @@ class BoundedBody:
         if self._unpack is not None:
             self._keep(self._unpack.flush())
         if self._unpack is not None and self._size and not self._unpack.eof:
-            raise BodyError(f"the reply ended in the middle of its {self._packing} packing")
+            raise BodyError(f"the reply ended in the middle of its {self._packing} data")
         return b"".join(self._pieces)
 
     def _unpacked(self, piece: bytes) -> bytes:
@@ -82,7 +82,7 @@ class BoundedBody:
         try:
             return self._unpack.decompress(piece, _PIECE)
         except zlib.error as error:
-            raise BodyError(f"the reply cannot be unpacked ({error})") from error
+            raise BodyError(f"the reply cannot be decompressed ({error})") from error
 
     def _keep(self, piece: bytes) -> None:
         self._size += len(piece)
@@ -95,7 +95,7 @@ def too_large(limit: int, setting: str) -> BodyTooLargeError:
     """Return the error of a body above its limit of bytes, which a setting moves where there is one."""
     advice = f", or raise {setting}" if setting else ""
     return BodyTooLargeError(
-        f"the reply is larger than {limit:,} bytes, far above what was asked for; see what answers at this address"
+        f"the reply is larger than {limit:,} bytes, far above what was requested; check what is running at this address"
         f"{advice}"
     )
 

@@ -22,7 +22,7 @@ def build_memory(config: MemoryConfig, parts: Parts) -> MemorySystem:
     if missing:
         raise MemoryProtocolError(
             f"memory={config.name}: {type(memory).__name__} lacks {', '.join(missing)}; a memory system has all "
-            "methods of memsys.protocol.MemorySystem, some of which memsys.protocol.BaseMemory gives"
+            "methods of memsys.protocol.MemorySystem; memsys.protocol.BaseMemory provides some of them"
         )
     checked: MemorySystem = memory
     return checked

@@ -110,8 +110,8 @@ class AsyncMemory:
             {turn.date_time for turn in added if turn.date_time and parse_date(turn.date_time) is None}
         ):
             logger.warning(
-                "dates that cannot be read, such as %r, are shown as written, but nothing is put in order by them; "
-                "write 2024-05-08T13:56", unread[0],
+                "dates that cannot be parsed, such as %r, are shown as written and not used for ordering; write "
+                "2024-05-08T13:56", unread[0],
             )  # fmt: skip
         self._turns += added
         self._sessions += 1
@@ -123,7 +123,7 @@ class AsyncMemory:
             MemsysError: the query is not text, the memory needs a backbone and has none, or the backbone failed.
         """
         if not isinstance(query, str) or not query.strip():
-            raise ConfigError(f"a question or a query is a text that asks for something, not {query!r}")
+            raise ConfigError(f"a question or query must be a non-empty text, not {query!r}")
         async with self._borrowed() as memory:
             call_scope.set(CallScope("retrieve", query))
             given = await finished(memory, "retrieve", memory.retrieve(query))

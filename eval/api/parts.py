@@ -76,7 +76,9 @@ def choose(
         given_later = {*_changed(backbone), *(["context_length"] if backbone.context_length is not None else [])}
         made["backbone"] = replace(backbone, explicit=backbone.explicit | given_later)
     if made["memory"].uses_gold:
-        raise ConfigError(f"memory={made['memory'].name} reads gold evidence, which a conversation of one's own lacks")
+        raise ConfigError(
+            f"memory={made['memory'].name} reads gold evidence, which your own conversation does not have"
+        )
     if isinstance(embedder, str):
         made["embedder"] = made["embedder"].build()
     return MemoryParts(**made)

@@ -66,6 +66,6 @@ def left_out_text(tables: Mapping[str, Sequence[Row]], data: str, command: str) 
     listed = ", ".join(f"`{name}`" for name in names)
     return (
         f"Runs without a judge's score although their file has verdicts: {len(names)}. Too few of their answers are "
-        "word for word some that people labelled, so nobody knows how many wrong answers their judge accepts. "
+        "identical to answers labelled by people, so it is unknown how many wrong answers their judge accepts. "
         f"`{command} {SHOW_ANYWAY}` shows these scores too ({listed})."
     )

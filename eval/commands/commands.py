@@ -41,7 +41,7 @@ EXIT_STATUSES = {
         "worse (`gate`)"
     ),
     EXIT_INTERRUPTED: "stopped from the keyboard: what was done is kept, the same command continues",
-    EXIT_UNREAD: "nobody reads the output any longer (a closed pipe)",
+    EXIT_UNREAD: "the output was closed by its reader (a closed pipe)",
 }
 
 #: Pages and scripts that an installed package lacks, where a help names them.
@@ -232,7 +232,7 @@ class _Output(_Stream):
         super()._failed(error)
         if isinstance(error, BrokenPipeError):
             raise SystemExit(EXIT_UNREAD) from error
-        complain(f"standard output cannot be written ({error.strerror}); send it elsewhere and start the command again")
+        complain(f"standard output cannot be written ({error.strerror}); redirect it and run the command again")
         raise SystemExit(EXIT_ERROR) from error
 
 

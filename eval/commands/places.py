@@ -36,7 +36,7 @@ def check_current_folder() -> None:
     try:
         Path.cwd()
     except FileNotFoundError as error:
-        raise RunDirectoryError("the current folder has been removed; change to one that is there") from error
+        raise RunDirectoryError("the current folder has been removed; change to an existing one") from error
 
 
 def check_file(path: Path) -> Path:

@@ -74,7 +74,7 @@ class Checker:
         if not equals:
             groups = [group for group in self.groups() if value in self._options(group) or text in self._options(group)]
             meant = f"; did you mean {' or '.join(f'{group}={text}' for group in groups)}?" if groups else ""
-            return f"{text} is not a setting, which has a name and a value as in memory=rag{meant}"
+            return f"{text} is not a setting of the form KEY=VALUE, as in memory=rag{meant}"
         if value.endswith(","):
             return f"{text}: nothing follows the comma; write {text.rstrip(',')}, or more values with -m: {text}VALUE"
         return f"{text}: the value cannot be read; put it in quotes: '{key}=\"{value}\"'"
@@ -113,11 +113,11 @@ class Checker:
         key, text = override.key_or_group, override.input_line
         values = [*sweep_values(override)] if override.is_sweep_override() else []
         if repeated := [value for value in dict.fromkeys(values) if values.count(value) > 1]:
-            raise ConfigError(f"{text}: {repeated[0]} is there twice, and would be the same run; leave one out")
+            raise ConfigError(f"{text}: {repeated[0]} is listed twice, which would be the same run; remove one")
         if override.is_delete() and key in self._needed():
             raise ConfigError(f"{text}: every run needs {key}; give it a value, as in {key}=VALUE")
         if override.is_sweep_override() and not values:
-            raise ConfigError(f"{text}: this is not a value at all, so there would be nothing to run")
+            raise ConfigError(f"{text}: no value given, so there is nothing to run")
 
     def _needed(self) -> set[str]:
         """Return the settings and choices at the top of the default configuration."""
@@ -156,7 +156,7 @@ class Checker:
         added = "+" if group in GLOBAL_GROUPS else ""
         problem = f"there is no {group}/{value}"
         if self._is_part(group, value):
-            problem = f"{group}/{value} is a part of other choices and none itself"
+            problem = f"{group}/{value} is a part of other choices, not a choice itself"
         more = f"\n`memsys run --help {group}` says what each of its {len(options)} choices is"
         if not plugin_packages():
             more += f"; a package of your own is named in {VARIABLE} ({of_source('docs/plugins.md')})"
@@ -235,9 +235,7 @@ class Checker:
     def _check_key(self, override: Any, config: "DictConfig") -> None:
         key, text = override.key_or_group, override.input_line
         if key == "hydra.run.dir":
-            raise ConfigError(
-                f"{text}: a run does not lie there; write run_dir=FOLDER, or runs_dir=FOLDER for all runs"
-            )
+            raise ConfigError(f"{text}: not a location for runs; use run_dir=FOLDER, or runs_dir=FOLDER for all runs")
         if has_node(config, key):
             if override.is_add():
                 raise ConfigError(f"{text}: {key} is there already; write {text.lstrip('+')}")
@@ -300,11 +298,9 @@ def _check_kind(override: Any, config: "DictConfig") -> None:
     key, value = override.key_or_group, override.value()
     first = str(next(iter(node.keys())))
     if isinstance(value, list):
-        raise ConfigError(
-            f"{override.input_line}: {key} holds settings by name; write each by its own, as {key}.{first}="
-        )
+        raise ConfigError(f"{override.input_line}: {key} is a mapping; set each key separately, as {key}.{first}=")
     if value == {}:
         raise ConfigError(
-            f"{override.input_line} changes nothing: settings are merged into those that there are; take one away with "
+            f"{override.input_line} changes nothing: settings are merged into the existing ones; remove one with "
             f"~{key}.{first}"
         )

@@ -101,7 +101,7 @@ def _option(argument: str, rest: Iterator[str]) -> list[str]:
     name, equals, _ = argument.partition("=")
     actions = hydra_options()
     if name in _RESUMING:
-        raise ConfigError(f"{name} is not an option of run: a stopped run goes on when its command is started again")
+        raise ConfigError(f"{name} is not an option of run: to resume a stopped run, run its command again")
     if name not in actions:
         settings = no_dashes(argument, rest)
         guess = did_you_mean(name, [each for each in actions if each.startswith("--")])
@@ -117,7 +117,7 @@ def _option(argument: str, rest: Iterator[str]) -> list[str]:
 def _check_value(name: str, value: str | None, action: Any) -> None:
     """Refuse a value that an option does not take, and options that choose another configuration than memsys's."""
     if action.dest in ("config_name", "config_path"):
-        raise ConfigError(f"{name} is not for run, whose configuration is conf/config.yaml; write --config-dir FOLDER")
+        raise ConfigError(f"{name} does not apply to run, which reads conf/config.yaml; write --config-dir FOLDER")
     if value is not None and action.choices and value not in action.choices:
         raise ConfigError(f"{name} needs one of {', '.join(action.choices)}, not {value or 'nothing'}")
 

@@ -14,8 +14,8 @@ from memsys.assets.contract import Asset
 SETTINGS = CONF / "first_run.yaml"
 #: What who does not want to fetch a model may write.
 OTHERWISE = (
-    "name another backbone: backbone=endpoint with a server of yours, or backbone=smollm2_135m, a model of 98 MB whose "
-    "answers mean little"
+    "choose another backbone: backbone=endpoint with your own server, or backbone=smollm2_135m, a 98 MB model that is "
+    "too small to answer well"
 )
 #: Settings of one machine or site, which may name a backbone of their own.
 _SITE = CONF / "local" / "default.yaml"

@@ -38,7 +38,7 @@ def check_command_line(arguments: Sequence[str]) -> CommandLine:
     line = split(arguments)
     check_settings(line.overrides)
     if line.config_dir is not None and not line.config_dir.is_dir():
-        raise ConfigError(f"--config-dir {line.config_dir}: there is no such folder; name one that is made as conf/ is")
+        raise ConfigError(f"--config-dir {line.config_dir}: there is no such folder; name one with the layout of conf/")
     checker = Checker(line.config_dir)
     parsed = checker.parse(line.overrides)
     checker.check_choices(parsed)

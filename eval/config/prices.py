@@ -70,7 +70,7 @@ def load_prices(path: Path = FILE) -> Mapping[str, Price]:
     """Return the prices by name of the backbone; one whose entry is null has none.
 
     Raises:
-        ConfigError: an entry lacks a number, or has a setting that is none.
+        ConfigError: an entry lacks a number, or contains an unknown key.
     """
     return {name: Price(**entry) for name, entry in _entries(path, _OF_BACKBONES)}
 
@@ -80,7 +80,7 @@ def load_embedding_prices(path: Path = FILE) -> Mapping[str, EmbeddingPrice]:
     """Return the prices by name of the embedder.
 
     Raises:
-        ConfigError: an entry lacks its number, or has a setting that is none.
+        ConfigError: an entry lacks its number, or contains an unknown key.
     """
     return {name: EmbeddingPrice(**entry) for name, entry in _entries(path, _OF_EMBEDDERS)}
 

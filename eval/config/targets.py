@@ -33,8 +33,8 @@ def check_parts(config: Mapping[str, Any], parts: Iterable[str]) -> None:
         if not isinstance(value, Mapping):
             chosen = value if isinstance(value, str) else "NAME"
             raise ConfigError(
-                f"{part}={value!r} are no settings: a command line chooses by {part}={chosen}, a file by "
-                f"`- override /{part}: {chosen}` under defaults"
+                f"{part}={value!r} is not a mapping of settings: choose it by {part}={chosen} on the command line, in "
+                f"a file by `- override /{part}: {chosen}` under defaults"
             )
 
 

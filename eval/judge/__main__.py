@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else:
                 _judge(plan, runs, again=options.again)
     except BackboneError as error:
-        complain(f"{error}; verdicts so far are kept, the same command goes on")
+        complain(f"{error}; verdicts so far are kept; run the same command again to continue")
         return EXIT_INCOMPLETE
     except BudgetSpentError as error:
         complain(f"{error}; verdicts so far are kept")
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(str(error))
         return EXIT_ERROR
     except KeyboardInterrupt:
-        complain("interrupted; verdicts so far are kept, the same command goes on")
+        complain("interrupted; verdicts so far are kept; run the same command again to continue")
         return EXIT_INTERRUPTED
     return 0
 
@@ -135,7 +135,10 @@ def _judge(plan: "JudgePlan", runs: Sequence[Path], *, again: bool) -> None:
     for run in runs:
         show(str(run), summarise(run)["judges"], load_judged(run))
         if left_over := unreadable(plan, run):
-            say(f"{run}: {left_over} of the judge's replies hold no verdict; the same command with --again asks again")
+            say(
+                f"{run}: {left_over} of the judge's replies contain no verdict; run the same command with --again to "
+                "ask again"
+            )
 
 
 def _say_spent(plan: "JudgePlan") -> None:

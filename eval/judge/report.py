@@ -74,8 +74,8 @@ def show_probe(name: str, probe: Mapping[str, Json]) -> None:
         ("right ones called wrong", _percent(probe["false_reject"])),
         *((f"  {kind}", _percent(value)) for kind, value in probe["by_kind"].items()),
     ]
-    unscored = f"{probe['unscored']} replies were no verdict; they count in none of these"
-    heading = f"{name}: {probe['items']} answers whose grade is known, percent"
+    unscored = f"{probe['unscored']} replies contained no verdict and are excluded from all of these"
+    heading = f"{name}: {probe['items']} answers of known grade, percent"
     show_table(Table(heading, columns(("answers", "right")), rows, [unscored] if probe["unscored"] else ()))
 
 

@@ -46,12 +46,12 @@ BEAM = DatasetInfo(
     note_meanings={
         "files": "files read",
         "markers": "user messages that end in the generator's marker",
-        "nested_source_ids": "questions whose source ids lie in lists inside the list",
+        "nested_source_ids": "questions with source ids in nested lists",
         "repeated_source_ids": "ids that a question names twice",
         "source_ids_as_text": "source ids that are text and hold no number; not used",
         "unresolved_source_ids": "source ids that name no message",
         "questions_without_source": "questions that name no message, abstention aside",
-        "half_sources": "questions of two statements, one of which names no message",
+        "half_sources": "questions of two statements where one names no message",
     },
     how_to_get="Fetch the 100K size with `memsys data beam`; the larger sizes are the folders chats/500K, chats/1M and "
     f"chats/10M of the repository at commit {COMMIT[:7]}.",

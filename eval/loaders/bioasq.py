@@ -56,8 +56,10 @@ BIOASQ = DatasetInfo(
         "skipped_without_answer": "factoid and list questions without exact answer",
         "skipped_without_snippets": "factoid and list questions without snippet",
     },
-    how_to_get="Register (free of charge) at http://participants-area.bioasq.org, open Datasets, and download the "
-    "Task 10b golden enriched test set, whose archive holds 10B1_golden.json to 10B6_golden.json.",
+    how_to_get=(
+        "Register (free of charge) at http://participants-area.bioasq.org, open Datasets, and download the Task 10b "
+        "golden enriched test set; its archive contains 10B1_golden.json to 10B6_golden.json."
+    ),
 )
 
 Build = Literal["gold_context", "plain"]

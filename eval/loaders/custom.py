@@ -33,7 +33,7 @@ CUSTOM = DatasetInfo(
     note_meanings={
         "kinds": "what the questions ask, with the number that stands for it",
         "unread_fields": "fields that are not part of the format; left out",
-        "unread_dates": "dates that cannot be read: shown as written, but nothing is put in order by them",
+        "unread_dates": "dates that cannot be parsed: shown as written, not used for ordering",
     },
     how_to_get=f"Write turns.jsonl and questions.jsonl ({PAGE}), or use `memsys convert_data`.",
 )
@@ -63,7 +63,7 @@ class CustomConfig(Selection):
         loaded = self._load(questions_needed=True)
         if unread := loaded.notes.get("unread_dates"):
             logger.warning(
-                "dates that cannot be read put nothing in order; write them as 2024-05-03 10:15: %s", unread[0]
+                "dates that cannot be parsed are not used for ordering; write them as 2024-05-03 10:15: %s", unread[0]
             )
         return loaded
 

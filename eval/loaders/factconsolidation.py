@@ -51,7 +51,7 @@ FACTCONSOLIDATION = DatasetInfo(
     note_meanings={
         "facts": "of the contexts that are read: those selected",
         "facts_overruled": "facts that a later one of the same subject and relation overrules",
-        "facts_without_form": "facts whose subject and relation cannot be read",
+        "facts_without_form": "facts without a readable subject and relation",
         "questions_found": "newest facts that lead to the gold answer were found",
         "questions_gold_overruled": "the gold answer follows from overruled facts alone; marked",
         "questions_ambiguous": "several chains of newest facts lead to the gold answer; without evidence",

@@ -43,7 +43,7 @@ LOCOMO = DatasetInfo(
     question_counts={1: 282, 2: 321, 3: 96, 4: 841, 5: 446},
     floor_preset="locomo",
     note_meanings={
-        "label_problems": "questions whose published label an audit found wrong, by kind",
+        "label_problems": "questions with a published label that an audit found wrong, by kind",
         "adversarial_with_answer": "category 5 with a true answer next to the false one",
         "adversarial_without_answer": "category 5 with the false answer alone",
         "dates_without_session": "dates of sessions that do not exist",

@@ -45,7 +45,7 @@ def apply_audit(samples: Sequence[Sample], problems: Mapping[str, str], labels: 
     """
     if labels == "audited" and not problems:
         raise ConfigError(
-            "dataset.labels=audited needs the published locomo10.json, whose questions alone the audit names, and the "
+            "dataset.labels=audited needs the published locomo10.json, the only file that the audit covers, and the "
             "audit itself (datasets/locomo/label_audit.json)"
         )
     return [_apply(sample, problems, labels == "audited") for sample in samples]

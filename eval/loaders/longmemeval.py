@@ -58,9 +58,9 @@ LONGMEMEVAL = DatasetInfo(
         "number_answers": "answers that are numbers; written out",
         "empty_sessions": "sessions without a message",
         "repeated_sessions": "session ids that occur twice in one history; the second gets a suffix",
-        "unsorted_histories": "histories whose sessions are not in the order of their dates; sorted",
+        "unsorted_histories": "histories with sessions not ordered by date; sorted",
         "answer_sessions_missing": "evidence sessions that are not in the history",
-        "questions_without_evidence_turn": "answerable questions whose history marks no message",
+        "questions_without_evidence_turn": "answerable questions without a marked message in the history",
         "evidence_turns_by_assistant": "marked messages of the assistant; the paper counts the user's alone",
     },
 )

@@ -52,11 +52,11 @@ PERLTQA = DatasetInfo(
         "lines_without_speaker": "dialogue lines joined to the line before",
         "sections_from_text": "relationships stored as the text of a Python dict; parsed",
         "sections_unreadable": "relationships stored as text that cannot be parsed; left out",
-        "undated_events": "events whose time names no year; put next to their siblings",
-        "undated_dialogue_blocks": "dialogues whose time names no year; likewise",
+        "undated_events": "events with a time without year; placed next to their siblings",
+        "undated_dialogue_blocks": "dialogues with a time without year; likewise",
         "unreadable_references": "references that are no list and no id",
         "unresolved_references": "references to memories that are not there",
-        "low_support_by_section": "selected questions whose answer occurs mostly not in the memory they name",
+        "low_support_by_section": "selected questions with an answer that is mostly not in the memory they name",
     },
 )
 

@@ -108,10 +108,10 @@ def whole(directory: RunDirectory, samples: Sequence[Sample], mode: str) -> bool
         "updates.jsonl": directory.write_updates(updates_records(samples)),
     }
     for name in (name for name, lacking in written.items() if lacking):
-        console().print(f"{directory.path}: {name} was not the data set's and is written again", highlight=False)
+        console().print(f"{directory.path}: {name} did not match the data set and is written again", highlight=False)
     lost = ", ".join(f"{count} {name}" for name, count in missing.items() if count)
     if lost:
-        complain(f"{directory.path} says that it is complete, but its files lack {lost}; the run is taken up again")
+        complain(f"{directory.path} is marked complete, but its files lack {lost}; the run is resumed")
     return not lost
 
 

@@ -139,7 +139,7 @@ def experiment_name(value: object) -> str:
     name = "" if value is None else str(value)
     if problem := path_problem(name):
         raise ConfigError(
-            f"experiment={quoted(value)} must name a folder under runs_dir, whose name {problem}; +experiment=NAME "
+            f"experiment={quoted(value)} must be the name of a folder under runs_dir that {problem}; +experiment=NAME "
             "chooses a file"
         )
     return name

@@ -90,8 +90,8 @@ async def fitted(
     address, model = config.engine.served()
     if begun is not None and begun.get("server", "") not in ("", _server(config)):
         tell(
-            f"backbone {config.name}: this run began at {begun['server']} and goes on at {_server(config)}; the "
-            "replies of both count as those of one model, by its name"
+            f"backbone {config.name}: this run began at {begun['server']} and continues at {_server(config)}; replies "
+            "of both are counted as one model, by its name"
         )
     store = FindingsStore(findings_folder(cache_dir))
     found = store.get(address, model) if begun is None else findings_of(begun.get("found"))
@@ -122,8 +122,8 @@ def as_known(config: BackboneConfig, cache_dir: Path) -> FittedBackbone:
 def _tell_assumed(config: BackboneConfig, tell: Callable[[str], None]) -> None:
     if config.context_length is None:
         tell(
-            f"backbone {config.name}: its server does not say how long a context it holds; {config.window} tokens are "
-            "assumed, backbone.context_length=N changes that"
+            f"backbone {config.name}: its server does not report its context length; assuming {config.window} tokens "
+            "(set backbone.context_length=N to change it)"
         )
 
 
@@ -132,13 +132,13 @@ async def _asked(config: BackboneConfig, log_dir: Path, tell: Callable[[str], No
     from memsys.llm.probing import probe
 
     try:
-        with announced(f"asking the server of backbone {config.name} what it takes", tell):
+        with announced(f"probing the server of backbone {config.name}", tell):
             return await probe(config, log_dir, whole=False)
     except BackboneUnusableError:  # the run's first call says so, and leaves a run that goes on
         return None
     except BackboneError as error:
-        assumed = "" if config.context_length is not None else f", and a context of {config.window} tokens is assumed"
-        logger.warning("backbone %s: what its server takes could not be found out%s: %s", config.name, assumed, error)
+        assumed = "" if config.context_length is not None else f", assuming a context of {config.window} tokens"
+        logger.warning("backbone %s: probing its server failed%s: %s", config.name, assumed, error)
         return None
 
 

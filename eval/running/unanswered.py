@@ -131,7 +131,7 @@ class UnansweredWatch:
         text = _text(f"the first {group.calls} {name}", group, role)
         if stops and limits.stop_share is not None and group.share >= limits.stop_share:
             raise BackboneUnusableError(
-                f"{text}. The run stops here (unanswered.stop_share={limits.stop_share:g}; null: it goes on)"
+                f"{text}. The run stops here (unanswered.stop_share={limits.stop_share:g}; null: never stop)"
             )
         if name != _ALL or len(self._groups) > 2:  # of one role alone it would be said twice
             self._warn(text)

@@ -94,8 +94,8 @@ class JsonLines:
             line, following = row_line(row, self._next_link())
         except (TypeError, ValueError) as error:
             raise RunDirectoryError(
-                f"{self.path}: {misfit(row)} cannot be written as JSON ({error}); whoever gave it, such as a memory "
-                "in its trace, scores or statistics, must give plain values"
+                f"{self.path}: {misfit(row)} cannot be written as JSON ({error}); trace, scores and statistics "
+                "of a memory must be plain values"
             ) from error
         try:
             written = os.write(self._descriptor, line)
@@ -201,5 +201,5 @@ def read_json_lines(path: Path, advice: str = WHOLE) -> Iterator[Any]:
                 raise RunDirectoryError(f"{path}:{number} is not JSON ({error}); {advice}") from error
             if altered:
                 own = f"; where you changed the line yourself, delete its {CHECKSUM}" if link is None else ""
-                raise RunDirectoryError(f"{path}:{number} is not as it was written ({altered}); {advice}{own}")
+                raise RunDirectoryError(f"{path}:{number} was modified after it was written ({altered}); {advice}{own}")
             yield row

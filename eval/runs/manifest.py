@@ -155,7 +155,7 @@ def _misfits(folder: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
         elif known is None:
             yield name, f"is not named in {MANIFEST}"
         elif digest(folder / name, size) != known:
-            yield name, f"is not as it was written: its sha256 in {MANIFEST} is another"
+            yield name, f"was modified after it was written: its sha256 differs from {MANIFEST}"
 
 
 def _advice(folder: Path, names: list[str]) -> str:

@@ -67,7 +67,7 @@ class MemsysRayLauncher(Launcher):
         try:
             self._tasks.launch(jobs, first)
         except ray.exceptions.RayError as error:
-            complain(f"Ray: {str(error).splitlines()[0]}; the same command goes on with what is left")
+            complain(f"Ray: {str(error).splitlines()[0]}; run the same command again to continue")
 
     @contextmanager
     def _servers(self, portion: Any) -> Iterator[list[str]]:

@@ -26,7 +26,7 @@ def show_unfinished(statuses: Sequence[CellStatus]) -> None:
     for status in statuses:
         if status.state != "done":
             complain(explained(status))
-    complain(f"{summary_line(statuses)}; the same command takes up what is not done")
+    complain(f"{summary_line(statuses)}; run the same command again to continue")
 
 
 def summary_line(statuses: Sequence[CellStatus]) -> str:

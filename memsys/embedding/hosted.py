@@ -208,8 +208,8 @@ class _Server:
                     continue
                 if attempt >= self.config.retries:
                     raise BackboneError(
-                        f"{self._where()} failed {attempt + 1} times, last: {error}; see that the server runs and "
-                        "answers, then start the run again: it resumes"
+                        f"{self._where()} failed {attempt + 1} times, last: {error}; check that the server is running "
+                        "and reachable, then start the run again: it resumes"
                     ) from error
             time.sleep(pause_before(attempt, self.config.backoff_s))
             attempt += 1
@@ -266,7 +266,9 @@ class _Server:
         said = f"{self._where()} refused the request with {message}"
         remedy = advice(status, _SETTINGS, keyless=self.config.api_key_env is None)
         return (
-            BackboneUnusableError(f"{said}; {remedy}; the same command then goes on") if remedy else BackboneError(said)
+            BackboneUnusableError(f"{said}; {remedy}; then run the same command again: it resumes")
+            if remedy
+            else BackboneError(said)
         )
 
     def _read(self, payload: Any, count: int) -> Vectors:

@@ -113,7 +113,7 @@ class WordPieceWindows:
 
         file = self._folder / "tokenizer.json"
         if not file.is_file():
-            raise AssetError(f"{file} is not there, without which no text is cut into windows; run `memsys models`")
+            raise AssetError(f"{file} is missing; it is needed to cut texts into windows; run `memsys models`")
         made = Tokenizer.from_file(str(file))
         made.no_truncation()
         made.no_padding()

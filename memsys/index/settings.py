@@ -54,8 +54,8 @@ class IndexSettings:
             raise ConfigError(f"index.probes={self.probes} must be at most index.lists={self.lists}: there are no more")
         if self.kind == "ivf" and self.exact_below < self.lists:
             raise ConfigError(
-                f"index.exact_below={self.exact_below} must be at least index.lists={self.lists}: the cells are "
-                "trained on so many vectors"
+                f"index.exact_below={self.exact_below} must be at least index.lists={self.lists}: training the cells "
+                "needs that many vectors"
             )
 
 

@@ -208,7 +208,7 @@ class Batches:
         sent = replace(sent, batch_id=str(made["id"]))
         self._write(sent)
         logger.warning(
-            "batch %s: %d requests; replies come within a day, and the same command goes on waiting if this one ends",
+            "batch %s: %d requests; replies come within a day; if this command ends, run it again to continue waiting",
             sent.batch_id, len(sent.keys),
         )  # fmt: skip
         await self._follow(sent)
@@ -241,7 +241,8 @@ class Batches:
         if ended["status"] in _CANCELLED and not sent.cancelled:
             self._write(replace(sent, cancelled=True))
             raise BackboneUnusableError(
-                f"the batch {sent.batch_id} was cancelled; the same command asks what it left open in another one"
+                f"the batch {sent.batch_id} was cancelled; run the same command again to send its open requests in a "
+                "new one"
             )
         what = f"the batch {sent.batch_id} is {ended['status']} without this reply"
         self._fail(sent.keys, TransientServerError(what))
@@ -259,7 +260,8 @@ class Batches:
                 failures += 1
                 if failures >= _MOST_FAILURES:
                     raise BackboneError(
-                        f"the batch {sent.batch_id} cannot be asked for: {error}; the same command waits for it again"
+                        f"the batch {sent.batch_id} cannot be asked for: {error}; run the same command again to "
+                        "continue waiting"
                     ) from error
             await asyncio.sleep(self._times.poll_s)
 

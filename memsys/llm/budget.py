@@ -149,7 +149,7 @@ class Budget:
             if self.is_spent
             else "what is left of the budget may not pay one more call of a batch"
         )
-        return f"{what}: {self.amounts()}; the same command with a larger {keys} goes on"
+        return f"{what}: {self.amounts()}; run the same command with a larger {keys} to continue"
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ class ReplyCache:
                 said = True
                 logger.warning(
                     "reply cache %s: a call has waited %.0f s for a reply that another process is making; if that "
-                    "process is stopped, end it or let it go on", self.folder, _LONG_WAIT,
+                    "process is suspended, end or resume it", self.folder, _LONG_WAIT,
                 )  # fmt: skip
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)

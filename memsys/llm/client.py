@@ -278,9 +278,9 @@ class BoundModel:
             return answered
         if not self._shared.counters.shortened:
             logger.warning(
-                "backbone %s: the server read %d tokens of a prompt of %d words, so it left a part of it out; let it "
-                "hold %d tokens (Ollama: num_ctx, vLLM: --max-model-len), or lower backbone.context_length; further "
-                "such prompts are counted",
+                "backbone %s: the server read %d tokens of a prompt of %d words, so it truncated the prompt; give it "
+                "a context of %d tokens (Ollama: num_ctx, vLLM: --max-model-len), or lower backbone.context_length; "
+                "further such prompts are counted",
                 self._shared.config.name, answered.completion.prompt_tokens,
                 len(prompt_text(request.body).split()), self.context_length,
             )  # fmt: skip

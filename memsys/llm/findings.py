@@ -190,7 +190,7 @@ def _forms(config: BackboneConfig, found: Findings) -> list[ChosenSetting]:
     if asked not in _ORDER or not found.forms or _ORDER.index(asked) >= _ORDER.index(found.structured):
         return []
     said = found.refused.get(asked)
-    why = _said(said) if said else f"the server takes {asked} and does not keep to it"
+    why = _said(said) if said else f"the server accepts {asked} but does not enforce it"
     return [ChosenSetting("structured", asked, found.structured, why)]
 
 
@@ -222,9 +222,9 @@ def _sizes(config: BackboneConfig, found: Findings) -> list[ChosenSetting]:
         why = f"{found.window_said} says so"
         chosen.append(ChosenSetting("context_length", config.context_length, found.window, why))
     if found.completions is False and config.completions:
-        chosen.append(ChosenSetting("completions", True, False, "the server has no page /completions"))
+        chosen.append(ChosenSetting("completions", True, False, "the server has no endpoint /completions"))
     if found.pushed_back and found.in_flight and found.in_flight < config.max_in_flight:
-        why = f"the server says of more at once: {found.pushed_back}"
+        why = f"the server refuses more at once: {found.pushed_back}"
         chosen.append(ChosenSetting("max_in_flight", config.max_in_flight, found.in_flight, why))
     return chosen
 

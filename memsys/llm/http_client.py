@@ -27,7 +27,7 @@ _KEEP_ALIVE = 4
 _MOST_KEPT = 100_000
 #: What libcurl says of a server whose certificate nobody known here has signed, and what to do then.
 _UNKNOWN_AUTHORITY = ("self-signed", "issuer")
-_AUTHORITY = "SSL_CERT_FILE names the file of the authorities that count"
+_AUTHORITY = "set SSL_CERT_FILE to a file with its certificate authority"
 #: Of libcurl's failures (pycurl lacks this name): a head of more than 300 kB.
 _HEAD_TOO_LARGE = 100
 #: Failures of a request that is none, or of a reply that is not HTTP; all others are of the connection.

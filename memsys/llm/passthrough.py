@@ -66,7 +66,7 @@ async def complete(llm: object, call: ForeignCall) -> CompletedAttempt:
     """
     if not isinstance(llm, CompletesCalls):
         raise ConfigError(
-            f"{type(llm).__name__} takes no calls of other programs: it needs a method `complete`, see "
+            f"{type(llm).__name__} cannot serve calls of other programs: it needs a method `complete`, see "
             "memsys.llm.passthrough.CompletesCalls"
         )
     return await llm.complete(call)

@@ -38,7 +38,7 @@ _NAMES_KEY = "{key}=VARIABLE names the environment variable that holds one"
 #: The same of a request without a key.
 _NO_KEY = {
     401: f"no key was sent: {_NAMES_KEY}",
-    403: f"the server wants a key: {_NAMES_KEY}; or a firewall or proxy on the way refuses requests to it",
+    403: f"the server requires a key: {_NAMES_KEY}; or a firewall or proxy in between refuses requests to it",
 }
 #: The same where a key was looked for that no setting names.
 _OWN_KEY = {401: f"the engine found no key, or one that is not accepted: {_NAMES_KEY}"}

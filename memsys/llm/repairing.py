@@ -30,7 +30,7 @@ _START_SECONDS = 60.0
 #: What the process answers at once when it has taken a reply: if it ends after that, the reply may be the reason.
 _TAKEN = "taken"
 _WHAT_TO_DO = (
-    "see that memory, processes (ulimit -u) and open files (ulimit -n) are left, and start the same command again"
+    "check that memory, processes (ulimit -u) and open files (ulimit -n) are available, and run the same command again"
 )
 _PROGRAM = "import sys; from memsys.llm.repairing import serve; serve(int(sys.argv[1]))"
 

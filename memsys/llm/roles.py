@@ -131,7 +131,7 @@ def _check_settings(settings: RoleSettings, group: str) -> None:
             raise ConfigError(f"{group}.{key}={value!r} {problem}")
     least, most = settings.min_items, settings.max_items
     if least is not None and most is not None and least > most:
-        raise ConfigError(f"{group}.min_items={least} exceeds {group}.max_items={most}: no list has so few and so many")
+        raise ConfigError(f"{group}.min_items={least} exceeds {group}.max_items={most}; correct one of them")
 
 
 def _prompt(setting: str | None, shipped: Path) -> Prompt:

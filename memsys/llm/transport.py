@@ -60,8 +60,8 @@ _BYTES_PER_TOKEN = 4
 #: Seconds that a page may take by which a server describes itself.
 _LOOK_SECONDS = 10.0
 #: What to do about a server that gives no reply, and about one that takes no more for now.
-_AWAY = "see that the server runs and answers"
-_BUSY = "wait until its limit of requests ends, or lower backbone.max_in_flight where it is one of a minute"
+_AWAY = "check that the server is running and reachable"
+_BUSY = "wait for its rate limit to reset, or lower backbone.max_in_flight if the limit is per minute"
 #: Seconds that a file of a batch may take on its way.
 _FILE_SECONDS = 600.0
 #: Seconds of a pause that is said on the console.
@@ -244,8 +244,8 @@ class Transport:
         if wrong and not self._disbelieved:
             self._disbelieved = True
             logger.warning(
-                "backbone %s: the server says %s of a request of %d characters; those that cannot be are ignored, and "
-                "tokens that are missing then are counted here and marked as estimated",
+                "backbone %s: server reported usage %s for a %d-character request; implausible counts are discarded, "
+                "missing counts are computed locally and marked estimated",
                 self._config.name, redacted(wrong)[:_LONGEST_MESSAGE], len(text),
             )  # fmt: skip
         return payload

@@ -214,7 +214,7 @@ def read_completion(payload: Any, seconds: float) -> Completion:
         what = f"it lacks {error}" if isinstance(error, KeyError) else "its shape is unknown"
         raise MalformedReplyError(f"the reply is not a completion: {what}") from error
     if is_failed(finish_reason):
-        raise MalformedReplyError(f"the server broke off its reply (finish_reason {finish_reason})")
+        raise MalformedReplyError(f"the server aborted its reply (finish_reason {finish_reason})")
     usage = read_usage(payload.get("usage"), says_something=bool(generated or tool_calls))
     prompt_tokens, completion_tokens, cached_tokens, estimated = usage
     return Completion(

@@ -96,7 +96,7 @@ class ProxyClient:
         for one in waiting:
             if one.left():
                 one.left = left
-                self.complain("it hung up and asked again, and gets the reply that it did not wait for")
+                self.complain("it disconnected and retried; it gets the reply to its first request")
                 return one
         waiting.append(AskedReply(place, make(self.calls(request, scope)), left))
         return waiting[-1]

@@ -180,7 +180,7 @@ CHAT: Mapping[str, Rule] = {
     "seed": Rule("a whole number", _is_whole),
     "logit_bias": Rule(f"an object of token ids with numbers from -{_MOST_BIAS} to {_MOST_BIAS}", _is_bias),
     "response_format": Rule(
-        f"an object whose type is one of {', '.join(_FORMATS)}, the last with an object json_schema", _is_format
+        f"an object with type {', '.join(_FORMATS)}, the last with an object json_schema", _is_format
     ),
     "stream": _TRUTH,
     "stream_options": _OBJECT,

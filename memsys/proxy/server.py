@@ -168,7 +168,7 @@ class ProxyServer:
             self._note_failure(request, 408, message)
             return _error(408, error_body(message, 408))
         except ConnectionError:
-            message = "it hung up before its request was whole"
+            message = "it disconnected before its request was complete"
             self._complain(request, message)
             return _error(400, error_body(message, 400))  # nobody is there to read it
         except MemsysError as error:
@@ -267,7 +267,7 @@ class ProxyServer:
             client.got(reply)
             raise
         if _has_left(request):
-            client.complain("it hung up before its reply was there; the reply is kept for when it asks again")
+            client.complain("it disconnected before its reply was ready; the reply is kept in case it retries")
             return web.Response()  # nobody is there to read it
         if self._settings.tool_calls == "written":
             answered = [with_written_calls(one, body) for one in answered]

@@ -40,7 +40,8 @@ def interpreter_of(package: str, requirements: Path) -> Path:
             f"package {package}: its environment {folder} {problem}; "
             + in_checkout(
                 f"make it with `python scripts/make_package_env.py {package}`",
-                f"start the run in a checkout of memsys's source, whose scripts/make_package_env.py {package} makes it",
+                "start the run in a checkout of memsys's source and make it there with scripts/make_package_env.py "
+                f"{package}",
             )
         )
     return folder / "bin" / "python"

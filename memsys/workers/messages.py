@@ -104,7 +104,7 @@ def read_description(reply: Mapping[str, Any], worker: str) -> WorkerDescription
     if found.lineage not in get_args(Lineage):
         raise WorkerError(f"{worker}: lineage={found.lineage!r}; a worker has one of {', '.join(get_args(Lineage))}")
     if found.lineage == "none" and not found.lineage_reason:
-        raise WorkerError(f"{worker}: lineage is none; its lineage_reason must say why")
+        raise WorkerError(f"{worker}: lineage=none needs a lineage_reason that says why")
     return found
 
 

@@ -147,7 +147,7 @@ class _Check:
 
     def findings(self) -> list[Finding]:
         """Return everything that was found."""
-        altered = (f"{name} is not as it was packed: its sha256 is another" for name in self._pack.altered)
+        altered = (f"{name} was changed after packing: its sha256 differs" for name in self._pack.altered)
         self._differences("file", altered)
         self._texts_within()
         data = self._data()

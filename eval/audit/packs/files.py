@@ -143,7 +143,7 @@ def opened_pack(path: Path) -> Iterator[OpenPack]:
     named = manifest.files.keys()
     if named != contents.keys():
         strange = sorted(named ^ contents.keys())
-        raise _no_pack(path, f"its manifest and its files differ in {', '.join(strange)}")
+        raise _no_pack(path, f"its manifest and its files differ: {', '.join(strange)}")
     _check_scores(path, contents[SCORES_FILE])
     with TemporaryDirectory(prefix="memsys-pack-") as folder:
         export, rows = Path(folder) / "export", Path(folder) / "rows"

@@ -157,8 +157,8 @@ def _refuse_order(found: Alignment) -> None:
     """Raise one error for the rows that nothing but their place would give a question."""
     unknown = [found.rows[name] for name in sorted(found.by_order)]
     problems = [
-        (unknown, "rows whose text no question of the data set has"),
-        (found.ambiguous, "rows whose text several have, and neither conversation, gold nor category decides"),
+        (unknown, "rows that match no question of the data set"),
+        (found.ambiguous, "rows that match several questions, also by conversation, gold and category"),
     ]
     said = [
         f"{why}: {len(rows)} (the first is {rows[0].where}, {quoted(rows[0].question or '', 60)})"
@@ -167,8 +167,8 @@ def _refuse_order(found: Alignment) -> None:
     ]
     if said:
         raise DataError(
-            f"only their order in the file would say what some rows answer; {'; '.join(said)}; give the rows "
-            "question_id or the texts of the data set, or take them by their order with --by-order"
+            f"some rows could be matched only by their order in the file; {'; '.join(said)}; give the rows question_id "
+            "or the question texts of the data set, or match them by order with --by-order"
         )
 
 

@@ -183,7 +183,7 @@ def _said(entry: _Entry, order: DateOrder, path: Path, left_out: Counter[str]) -
 
 def _why_no_text(text: str, written: str) -> str:
     if text.startswith(_NOTICE):
-        return "media, and notices in somebody's place"
+        return "media, and notices in place of a message"
     if _OMITTED.fullmatch(text) or (text and not written):
         return "media"
     return "deleted messages" if written.rstrip(".") in _DELETED else ""

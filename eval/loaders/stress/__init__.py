@@ -42,8 +42,8 @@ _NEEDS: Mapping[str, str] = {
     "missing_dates": "dates",
     "swapped_speakers": "two sessions and two named speakers",
     "long_gaps": "two sessions and dates with years",
-    "contradicted": "a question whose answer is in one gold turn",
-    "withdrawn": "a question whose answer is in one gold turn",
+    "contradicted": "a question with its answer in a single gold turn",
+    "withdrawn": "a question with its answer in a single gold turn",
 }
 #: Versions of the changes that have made other data before; they are part of the data's checksum.
 VERSIONS: Mapping[str, int] = {

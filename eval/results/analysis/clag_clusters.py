@@ -73,7 +73,7 @@ def analyse(run: Path) -> list[Clusters]:
     """
     trees = list(_trees(run))
     if not trees:
-        raise ScoringError(f"{run} has no stored clusters; name a finished run of CLAG whose snapshots are kept")
+        raise ScoringError(f"{run} has no stored clusters; name a finished run of CLAG with its snapshots")
     references = load_references(run).values()
     return [_clusters(tree, references) for tree in trees]
 

@@ -75,10 +75,8 @@ def _column(metric: Metric) -> ComparisonColumn:
 
 
 AUDITED_COLUMNS = (
-    ComparisonColumn("F1 audited", 1, "token F1 without the questions whose gold answer is in doubt, percent"),
-    ComparisonColumn(
-        "R@10 audited", 1, "evidence recall without the questions whose gold is in doubt, percent", _LINEAGE
-    ),
+    ComparisonColumn("F1 audited", 1, "token F1 without the questions with a disputed gold answer, percent"),
+    ComparisonColumn("R@10 audited", 1, "evidence recall without the questions with disputed gold, percent", _LINEAGE),
 )
 UNANSWERED_COLUMNS = (
     ComparisonColumn("unanswered", 0, "questions without a whole answer: empty, malformed, withheld or failed"),

@@ -146,7 +146,7 @@ class Report:
             return []
         return [
             f"warning: {', '.join(names)}: the published F1, BLEU, METEOR and ROUGE do not split gold answers in their "
-            "script into words; read the columns whose names end in mixed"
+            "script into words; read the columns that end in mixed"
         ]
 
     @property

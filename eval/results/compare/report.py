@@ -114,7 +114,7 @@ def _readable(run_dirs: Sequence[Path]) -> list[StoredRun]:
         console().print(f"left out: {reason}", style="yellow", highlight=False, markup=False)
     for run in runs:
         if has_random_weights(run.record):
-            say(f"random weights, whose scores are left out: {run.run_id}", style="yellow")
+            say(f"random weights, scores left out: {run.run_id}", style="yellow")
     return runs
 
 

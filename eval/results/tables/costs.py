@@ -120,7 +120,7 @@ def _check_row(where: str, row: PrintedCost, registry: CostRegistry) -> None:
         if name not in known:
             raise ConfigError(f"{where}.{key}={name!r} is none of {', '.join(known)}")
     if row.method is None and not row.why:
-        raise ConfigError(f"{where}.why is missing: a row without a method says why there is none")
+        raise ConfigError(f"{where}.why is missing: a row without a method must say why")
 
 
 @dataclass(frozen=True, slots=True)

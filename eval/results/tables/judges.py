@@ -82,13 +82,15 @@ def without_unmeasured(runs: Sequence[StoredRun]) -> tuple[list[StoredRun], list
         unknown = {metric: one for metric, one in orders.items() if one is not None and one.missing}
         shown.append(_without(run, hidden.keys(), unknown.keys()) if hidden or unknown else run)
         notes |= {
-            one.name: f"left out: {one.name}; nobody measured this judge on answers whose grade is known: "
+            one.name: f"left out: {one.name}; this judge was not measured on answers of known grade: "
             f"{one.missing}; {SHOW_ANYWAY} shows its verdicts"
             for one in hidden.values()
         }
         notes |= {
-            f"{one.name}, orders": f"left out: orders of events aligned by {one.name}; nobody measured how it tells "
-            f"events apart: {one.missing}; {SHOW_ANYWAY} shows them"
+            f"{one.name}, orders": (
+                f"left out: orders of events aligned by {one.name}; its alignment of events was not measured: "
+                f"{one.missing}; {SHOW_ANYWAY} shows them"
+            )
             for metric, one in unknown.items()
             if metric not in hidden
         }

@@ -96,7 +96,7 @@ def check_folder_is_ours(folder: Path, record: ProxyRecord) -> None:
     stored = read_record(folder)
     if stored is None:
         raise ConfigError(
-            f"--out {folder} holds a ledger without {FILE}: whose it is, nothing says; name another folder"
+            f"--out {folder} holds a ledger without {FILE}, so its origin is unknown; name another folder"
         )
     if changed := differences(stored.identity, record.identity):
         raise ConfigError(

@@ -31,7 +31,7 @@ PEOPLE = "people"
 LEVEL = 0.05
 #: Option of the commands that leave judges out.
 SHOW_ANYWAY = "--unmeasured-judges"
-SHOW_ANYWAY_HELP = "show judges too that were never measured on answers whose grade is known"
+SHOW_ANYWAY_HELP = "also show judges that were never measured on answers of known grade"
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def _take_lock(file: IO[str], group: str, wait: bool) -> None:
                 threading.Thread(target=_take_when_free, args=(file,), daemon=True).start()
                 return
             if not waiting:
-                logger.info("%s is served on these devices by another process; this one starts when that ends", group)
+                logger.info("another process serves %s on these devices; this one starts when it ends", group)
             waiting = True
             time.sleep(_POLL_SECONDS)
         except OSError as error:

@@ -72,7 +72,7 @@ def still_healthy(urls: Sequence[str], kind: str) -> list[str]:
     """
     healthy = [url for url in urls if is_healthy(server_root(url))]
     if not healthy:
-        raise BackboneError(f"no attached {kind} server is healthy, and they are not ours to restart")
+        raise BackboneError(f"no attached {kind} server is healthy; memsys does not restart attached servers")
     return healthy
 
 
@@ -91,6 +91,7 @@ def check_alike(kind: str, said: Sequence[tuple[str, Mapping[str, Json]]]) -> No
         for name, value in properties.items():
             if value != expected[name]:
                 raise OtherServerError(
-                    f"{kind} server {root} says {name} {value!r}, {first} said {expected[name]!r}; attach servers that "
-                    "run the same program and model with the same options, and leave others out of backbone.engine.urls"
+                    f"{kind} server {root} reports {name} {value!r}, {first} reported {expected[name]!r}; attach "
+                    "servers that run the same program and model with the same options, and remove others from "
+                    "backbone.engine.urls"
                 )

@@ -88,4 +88,4 @@ def test_a_pack_that_was_altered_is_no_baseline(
             content = whole.read(name)
             pack.writestr(name, content.rstrip() + b" \n" if name == "runs.jsonl" else content)
     assert gate([str(fake(tmp_path / "run", 0.5)), "--against", str(altered)]) == 2
-    assert "altered.zip: runs.jsonl is not as it was packed" in capsys.readouterr().err
+    assert "altered.zip: runs.jsonl was changed after packing" in capsys.readouterr().err

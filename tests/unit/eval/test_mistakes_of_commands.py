@@ -137,7 +137,7 @@ def test_a_folder_that_was_removed_is_one_message(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     use_checkout()
-    with pytest.raises(RunDirectoryError, match="the current folder has been removed; change to one that is there"):
+    with pytest.raises(RunDirectoryError, match="the current folder has been removed; change to an existing one"):
         check_current_folder()
 
 

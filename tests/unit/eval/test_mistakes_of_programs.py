@@ -82,7 +82,7 @@ def test_what_is_no_turn_is_refused(turns: Any, message: str) -> None:
 def test_what_asks_nothing_is_refused(query: Any) -> None:
     with rag() as memory:
         memory.add([("Ann", "A cat.")])
-        with pytest.raises(ConfigError, match="a query is a text that asks for something"):
+        with pytest.raises(ConfigError, match="query must be a non-empty text"):
             memory.retrieve(query)
 
 
@@ -301,11 +301,11 @@ def test_a_file_that_sets_a_part_to_a_name_is_told_to_choose_it() -> None:
     ("value", "message"),
     [
         ({"mode": "retrieval_only"}, "needs `# @package _global_` in its first lines"),
-        ("../outside", r"experiment='\.\./outside' must name a folder under runs_dir"),
-        ("/tmp/x", "must name a folder under runs_dir"),
-        ("a/../../b", "must name a folder under runs_dir"),
-        ("", "must name a folder under runs_dir"),
-        (None, "must name a folder under runs_dir"),
+        ("../outside", r"experiment='\.\./outside' must be the name of a folder under runs_dir"),
+        ("/tmp/x", "must be the name of a folder under runs_dir"),
+        ("a/../../b", "must be the name of a folder under runs_dir"),
+        ("", "must be the name of a folder under runs_dir"),
+        (None, "must be the name of a folder under runs_dir"),
     ],
 )
 def test_the_name_of_an_experiment_is_a_folder_of_runs(value: Any, message: str) -> None:
@@ -333,7 +333,7 @@ def test_the_name_of_a_memory_begins_that_of_a_folder(name: str) -> None:
         ("serving.shared=maybe", "serving.shared='maybe' must be true or false"),
         ("serving.wait_s=long", "serving.wait_s='long' must be a number"),
         ("budget=3", "budget=3 must be settings by name"),
-        ("second=3", "second=3 are no settings"),
+        ("second=3", "second=3 is not a mapping of settings"),
     ],
 )
 def test_a_group_of_settings_that_is_a_value_is_named(override: str, message: str) -> None:

@@ -51,7 +51,7 @@ def test_an_export_stays_in_its_folder(run_id: object, tmp_path: Path, capsys: p
 
 @pytest.mark.parametrize("name", ["../x", "a\0b", "a/.cells", "", "a//b", "x" * 300])
 def test_an_experiment_stays_under_the_folder_of_runs(name: str) -> None:
-    with pytest.raises(ConfigError, match="must name a folder under runs_dir"):
+    with pytest.raises(ConfigError, match="must be the name of a folder under runs_dir"):
         experiment_name(name)
 
 

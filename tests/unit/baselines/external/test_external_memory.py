@@ -381,7 +381,7 @@ def test_an_object_is_checked_by_its_settings(capsys: pytest.CaptureFixture[str]
     [
         (["memory=rag"], "must be object, http or mcp"),
         (["memory=mcp", "memory.url=http://localhost:1"], "name memory.write_tool and memory.search_tool"),
-        (["memory=object", "memory.object=tests.support.outside_memory:Asking"], "check it by a run"),
+        (["memory=object", "memory.object=tests.support.outside_memory:Asking"], "test it with `memsys run`"),
     ],
 )
 def test_what_cannot_be_checked_is_one_sentence(

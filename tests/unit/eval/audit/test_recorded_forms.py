@@ -79,7 +79,7 @@ def test_order_alone_is_refused_unless_asked_for(tmp_path: Path, capsys: pytest.
     rows = [{"question": text, "prediction": text} for text in ("Name of the cat?", "Home of the sister?")]
     assert _run(tmp_path, json.dumps(rows)) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "rows whose text no question of the data set has: 2 (the first is a.json row 1" in said
+    assert "rows that match no question of the data set: 2 (the first is a.json row 1" in said
     assert "--by-order" in said and not (tmp_path / "run").exists()
     assert _run(tmp_path, json.dumps(rows), "--by-order") == 0
     assert _answers(tmp_path) == {"q1": "Name of the cat?", "q2": "Home of the sister?"}
@@ -94,7 +94,7 @@ def test_one_text_of_several_questions_is_decided_by_gold_or_refused(
     assert set(_answers(tmp_path)) == {"q2"}
     rows = [{"question": "who sings?", "prediction": "x"}] * 2
     assert _run(tmp_path, json.dumps(rows), texts=texts) == 2
-    assert "neither conversation, gold nor category decides: 2 " in " ".join(capsys.readouterr().err.split())
+    assert "several questions, also by conversation, gold and category: 2 " in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_text_of_several_questions_is_taken_between_its_neighbours(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_a_newcomers_run_says_what_it_would_fetch(terminal: bool, tmp_path: Path
     assert (
         code == 2
         and "qwen25_coder_05b (491 MB)" in said
-        and "add --yes to fetch it, as `memsys models` does, or name another" in said
+        and "add --yes to fetch it, as `memsys models` does, or choose another" in said
     )
     assert not (tmp_path / "runs" / "adhoc").exists() or not list((tmp_path / "runs" / "adhoc").iterdir())
 

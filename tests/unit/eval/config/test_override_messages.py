@@ -218,7 +218,7 @@ def test_a_run_is_resumed_by_its_own_command() -> None:
     """The advice was to write ``resume=memory=rag``, or ``--resolve``."""
     with pytest.raises(ConfigError) as problem:
         check_command_line(["--resume", "memory=rag"])
-    assert "goes on when its command is started again" in str(problem.value)
+    assert "to resume a stopped run, run its command again" in str(problem.value)
     with pytest.raises(ConfigError, match=r"write sead=VALUE"):
         check_command_line(["--sead", "memory=rag"])
 

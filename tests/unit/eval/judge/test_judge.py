@@ -179,7 +179,7 @@ def test_a_judge_that_is_told_to_end_says_that_its_verdicts_are_kept(
     server.state.replies = reply
     path, one_by_one = write_run(tmp_path), ("verdicts_in_flight=1", "use_cache=false")
     assert main([str(path), *arguments(server, tmp_path, *one_by_one)]) == EXIT_INTERRUPTED
-    assert "verdicts so far are kept, the same command goes on" in capsys.readouterr().err
+    assert "verdicts so far are kept; run the same command again to continue" in capsys.readouterr().err
     kept = list(read_json_lines(path / "judgements" / "lenient-smollm2_135m_vllm.jsonl"))
     assert len(kept) in (6, 7)  # the seventh reply may be faster than the signal
     assert main([str(path), *arguments(server, tmp_path)]) == 0
@@ -215,7 +215,7 @@ def test_a_verdict_that_could_not_be_read_is_asked_for_again_on_demand(
     """It stayed for ever: the run counted as judged, and the cache held the reply."""
     path = write_run(tmp_path)
     assert main([str(path), *arguments(server, tmp_path)]) == 0
-    assert "1 of the judge's replies hold no verdict" in " ".join(capsys.readouterr().out.split())
+    assert "1 of the judge's replies contain no verdict" in " ".join(capsys.readouterr().out.split())
     before = {verdict.question_id: verdict.verdict for verdict in load_judged(path)[0].verdicts}
     (lost,) = [name for name, verdict in before.items() if verdict is None]
     server.state.replies = lambda _: json.dumps({"reason": "because", "verdict": CORRECT})
@@ -227,7 +227,7 @@ def test_a_verdict_that_could_not_be_read_is_asked_for_again_on_demand(
     assert server.state.count == asked + 1
     after = {verdict.question_id: verdict.verdict for verdict in load_judged(path)[0].verdicts}
     assert after == {**before, lost: CORRECT}
-    assert "hold no verdict" not in capsys.readouterr().out
+    assert "contain no verdict" not in capsys.readouterr().out
 
 
 def test_a_stopped_judge_goes_on_to_the_same_verdicts(tmp_path: Path, server: StubServer) -> None:

@@ -154,7 +154,7 @@ def test_whatsapp_of_ios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         ("Ann", "My grey cat is called Pixel", "2024-05-03 10:15"),
         ("Ben Roe", "My sister moved to Oslo", "2024-05-04 21:05"),
     ]
-    assert "media, and notices in somebody's place (2)" in " ".join(capsys.readouterr().out.split())
+    assert "media, and notices in place of a message (2)" in " ".join(capsys.readouterr().out.split())
     members = {"_chat.txt": (SAMPLES / "whatsapp_ios.txt").read_bytes(), "0001-PHOTO.jpg": b"x"}
     members |= {"__MACOSX/._chat.txt": b"Mac OS X", "._notes.txt": b"Mac OS X"}
     packed = _zip(tmp_path / "WhatsApp Chat - Ben.zip", members)

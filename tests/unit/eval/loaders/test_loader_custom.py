@@ -205,7 +205,7 @@ def test_dates_that_cannot_be_read_are_named_by_line(
     assert inspect(["dataset=custom", f"data_dir={folder}"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
-        "unread dates" in shown and "turns.jsonl: line 3: date 'banana', turns" in shown and "cannot be read" in shown
+        "unread dates" in shown and "turns.jsonl: line 3: date 'banana', turns" in shown and "cannot be parsed" in shown
     )
     assert "unread_dates" not in CustomConfig(sample=True).load().notes
 

@@ -184,7 +184,7 @@ def test_a_comparison_says_which_columns_to_read(tmp_path: Path, caplog: pytest.
     stored = read_run(run)
     assert isinstance(stored, StoredRun)
     report = make_report([stored], load_protocol("clag"))
-    assert any("whose names end in mixed" in line for line in report.warnings)
+    assert any("that end in mixed" in line for line in report.warnings)
     assert {"F1 mixed", "ROUGE-L mixed"} <= report.rows[0].estimates.keys()
 
 

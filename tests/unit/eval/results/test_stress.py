@@ -256,7 +256,7 @@ def test_answers_and_questions_follow_a_long_gap(tmp_path: Path) -> None:
         ("long_gaps", "1 | Ann |  | a\n2 | Ben |  | b", "dates with years"),
         ("missing_dates", "1 | Ann |  | a", "dates"),
         ("duplicates", "1 | Ann |  | a", "no evidence"),
-        ("contradicted", "1 | Ann |  | a", "one gold turn"),
+        ("contradicted", "1 | Ann |  | a", "single gold turn"),
     ],
 )
 def test_data_without_what_a_change_needs(kind: str, turns: str, lacks: str, tmp_path: Path) -> None:

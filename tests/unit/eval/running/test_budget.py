@@ -70,7 +70,8 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_larger_one(
         record = json.loads((limited / "run" / "run.json").read_text())
         assert record["status"] == "incomplete"
         assert record["problems"] == [
-            f"the budget is spent: {sum(spent)} of {half} tokens; the same command with a larger budget.tokens goes on"
+            f"the budget is spent: {sum(spent)} of {half} tokens; run the same command with a larger budget.tokens to "
+            "continue"
         ]
         before = stub.state.count
         assert run_one(plan_for(stub, limited, ALONE, f"budget.tokens={half}"))[1] == 4

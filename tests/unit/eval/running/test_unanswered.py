@@ -44,7 +44,7 @@ def test_twenty_calls_that_answer_nothing_stop_the_run(call: CallRecord, kind: s
         watched(*[call] * 18, GOOD, GOOD)
     said = str(raised.value)
     assert said.startswith(f"of the first 20 replies 18 are {kind}: ") and setting in said
-    assert "unanswered.stop_share=0.9; null: it goes on" in said
+    assert "unanswered.stop_share=0.9; null: never stop" in said
 
 
 def test_a_share_between_the_limits_is_said_and_the_run_goes_on() -> None:

@@ -96,7 +96,7 @@ def test_a_deleted_row_is_asked_again_and_said(
     shutil.copytree(made, folder)
     path = folder / "run" / name
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(RunDirectoryError, match=rf"{name} is not as it was written"):
+    with pytest.raises(RunDirectoryError, match=rf"{name} was modified after it was written"):
         start(server, folder)
     sign(folder / "run")
     assert start(server, folder).complete
@@ -186,5 +186,5 @@ def test_references_of_another_data_set_are_refused(server: StubServer, made: Pa
     shutil.copytree(made, folder)
     path = folder / "run" / "references.jsonl"
     path.write_text(path.read_text().replace('"answers":["', '"answers":["altered '))
-    with pytest.raises(RunDirectoryError, match=r"references\.jsonl is not as it was written"):
+    with pytest.raises(RunDirectoryError, match=r"references\.jsonl was modified after it was written"):
         start(server, folder)

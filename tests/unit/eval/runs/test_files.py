@@ -83,7 +83,9 @@ def test_a_changed_row_is_named_and_a_row_without_checksum_is_taken(tmp_path: Pa
     assert written == '{"a":1,"crc32":"561bacaf"}\n'  # zlib.crc32(b'{"a":1}')
     for changed in (written.replace("1,", "2,"), '{"a": 1, "crc32": "561bacaf"}\n', '{"a":1,"crc32":7}\n'):
         path.write_text(changed)
-        with pytest.raises(RunDirectoryError, match=r"rows\.jsonl:1 is not as it was written.*delete its crc32"):
+        with pytest.raises(
+            RunDirectoryError, match=r"rows\.jsonl:1 was modified after it was written.*delete its crc32"
+        ):
             list(read_json_lines(path))
     path.write_bytes(b'{"a":2}\n' + written.encode().replace(b"\n", b"\r\n"))
     assert list(read_json_lines(path)) == [{"a": 2}, {"a": 1}]

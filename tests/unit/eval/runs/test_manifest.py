@@ -231,7 +231,7 @@ def test_one_message_names_the_file_and_what_to_do(runs: Pair, tmp_path: Path) -
         run = tmp_path / file
         shutil.copytree(runs.first, run)
         (run / file).write_bytes((run / file).read_bytes().replace(b"conv-26", b"conv-27", 1))
-        with pytest.raises(RunDirectoryError, match=rf"{file} is not as it was written: .*; {advice}"):
+        with pytest.raises(RunDirectoryError, match=rf"{file} was modified after it was written: .*; {advice}"):
             read_run(run)
 
 
@@ -352,7 +352,7 @@ def test_rows_of_a_run_that_goes_on_are_chained(tmp_path: Path, damage: str) -> 
         if whole.startswith(data):
             continue
         (run / "answers.jsonl").write_bytes(data)
-        with pytest.raises(RunDirectoryError, match=r"answers\.jsonl:\d is not (as it was written|JSON)"):
+        with pytest.raises(RunDirectoryError, match=r"answers\.jsonl:\d (was modified|is not JSON)"):
             list(read_json_lines(run / "answers.jsonl"))
         refused += 1
     assert refused > 10
@@ -437,7 +437,7 @@ def test_settled_questions_are_signed_and_settle_signs_again(
     whole = settled.read_bytes()
     settled.write_bytes(whole.replace(b"failed", b"withheld"))
     assert settle_main([str(tmp_path)]) == 2
-    assert "settled.jsonl is not as it was written" in re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert "settled.jsonl was modified after it was written" in re.sub(r"\s+", " ", capsys.readouterr().err)
     settled.write_bytes(whole)
     assert settle_main([str(tmp_path), "--again"]) == 0
     assert not (tmp_path / MANIFEST).exists() and not settled.read_bytes()

@@ -226,7 +226,7 @@ def test_what_to_do_about_a_changed_row_depends_on_the_file(tmp_path: Path, name
     directory.close()
     file = tmp_path / f"{name}.jsonl"
     file.write_text(file.read_text().replace('"conversation_id":"c"', '"conversation_id":"b"'))
-    with pytest.raises(RunDirectoryError, match=rf"{name}\.jsonl:1 is not as it was written .*{advice}"):
+    with pytest.raises(RunDirectoryError, match=rf"{name}\.jsonl:1 was modified after it was written .*{advice}"):
         opened = RunDirectory(tmp_path)
         try:
             opened.finished_questions("answers")

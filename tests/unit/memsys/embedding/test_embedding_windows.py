@@ -77,7 +77,7 @@ def test_an_embedder_around_another_cuts_as_that_does() -> None:
 
 
 def test_a_model_without_a_tokenizer_is_named(tmp_path: Path) -> None:
-    with pytest.raises(AssetError, match=r"tokenizer\.json is not there"):
+    with pytest.raises(AssetError, match=r"tokenizer\.json is missing"):
         WordPieceWindows(tmp_path, 8)("a")
 
 

@@ -100,7 +100,7 @@ def test_a_reply_is_malformed_only_where_it_ends_two_processes(
     process = RepairProcess()
     try:
         if times == 2 and not taken:
-            with pytest.raises(MemsysError, match="has ended, twice, before it took a reply; see that memory, proc"):
+            with pytest.raises(MemsysError, match="has ended, twice, before it took a reply; check that memory, proc"):
                 process.parse(CUT, NOTE, cut=True, seconds=5.0)
         else:
             parsed = process.parse(CUT, NOTE, cut=True, seconds=5.0)
@@ -124,7 +124,7 @@ def test_a_process_that_cannot_be_started_makes_no_reply_malformed(monkeypatch: 
     process = RepairProcess()
     with monkeypatch.context() as patched:
         patched.setattr(subprocess, "Popen", full)
-        with pytest.raises(MemsysError, match=r"cannot be started \(Too many open files\); see that memory"):
+        with pytest.raises(MemsysError, match=r"cannot be started \(Too many open files\); check that memory"):
             process.parse(CUT, NOTE, cut=True, seconds=5.0)
     assert process.parse(CUT, NOTE, cut=True, seconds=5.0).repaired
     process.close()

@@ -69,16 +69,16 @@ def test_a_run_goes_on_with_the_servers_that_live(servers: list[ThreadingHTTPSer
     assert engine.recover(tmp_path) == [second] != [first]
     servers[1].shutdown()
     servers[1].server_close()
-    with pytest.raises(BackboneError, match="not ours to restart"):
+    with pytest.raises(BackboneError, match="does not restart attached servers"):
         engine.recover(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"build_info": "b6000"}, "build 'b6000', .* said 'b7000'"),
-        ({"total_slots": 1}, "parallel 1, .* said 4"),
-        ({"model_path": "/models/other.gguf"}, "file 'other', .* said 'Qwen3-0.6B-Q8_0'"),
+        ({"build_info": "b6000"}, "build 'b6000', .* reported 'b7000'"),
+        ({"total_slots": 1}, "parallel 1, .* reported 4"),
+        ({"model_path": "/models/other.gguf"}, "file 'other', .* reported 'Qwen3-0.6B-Q8_0'"),
     ],
 )
 def test_servers_that_are_unlike_are_refused(

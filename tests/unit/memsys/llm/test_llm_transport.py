@@ -71,8 +71,8 @@ def test_what_fails_on_the_way_is_sent_again(server: StubServer, tmp_path: Path,
 @pytest.mark.parametrize(
     ("failure", "said"),
     [
-        ("500", "status 500: stub failure 500; see that the server runs and answers"),
-        ("429", "status 429: stub failure 429; wait until its limit of requests ends, or lower backbone.max_in_flight"),
+        ("500", "status 500: stub failure 500; check that the server is running and reachable"),
+        ("429", "status 429: stub failure 429; wait for its rate limit to reset, or lower backbone.max_in_flight"),
         ("garbage", "not JSON"),
         ("empty_choices", "not a completion"),
         ("drop", "Empty reply from server"),
@@ -210,7 +210,7 @@ def test_a_dead_server_is_recovered_once_for_all_who_lost_it(server: StubServer,
 
 def test_a_server_that_is_not_ours_may_come_back_by_itself(server: StubServer, tmp_path: Path) -> None:
     engine = StubEngine([server.url])
-    engine.recover_error = "not ours to restart"
+    engine.recover_error = "does not restart attached servers"
 
     def back() -> None:
         server.start()
@@ -271,9 +271,11 @@ def test_another_server_that_comes_up_later_is_asked_nothing(server: StubServer,
 
 def test_a_server_that_stays_dead_is_an_error_with_both_reasons(server: StubServer, tmp_path: Path) -> None:
     engine = StubEngine([server.url])
-    engine.recover_error = "not ours to restart"
+    engine.recover_error = "does not restart attached servers"
     server.stop_listening()
-    with pytest.raises(BackboneError, match=r"(?s)failed 3 times.*Failed to connect.*not ours to restart"):
+    with pytest.raises(
+        BackboneError, match=r"(?s)failed 3 times.*Failed to connect.*does not restart attached servers"
+    ):
         ask(server, tmp_path, engine=engine)
 
 

@@ -199,7 +199,7 @@ def test_a_broken_off_reply_that_an_older_version_stored_is_none() -> None:
         (404, {"message": "The model `m` does not exist", "code": "model_not_found"}, "backbone.model"),
         (200, {"message": "bad key", "code": "invalid_api_key"}, "backbone.engine.api_key_env"),
         (401, {"message": "bad key", "code": None}, "backbone.engine.api_key_env"),
-        (403, {"message": "not yours", "code": 403}, "or a firewall or proxy on the way refuses requests to it"),
+        (403, {"message": "not yours", "code": 403}, "or a firewall or proxy in between refuses requests to it"),
     ],
 )
 def test_what_cannot_pass_ends_at_once_and_says_what_to_do(
@@ -224,7 +224,7 @@ def test_no_key_was_sent_is_said_of_status_401_alone() -> None:
     """A firewall answers with 403 whether there is a key or not."""
     assert advice(401, SETTINGS, keyless=True).startswith("no key was sent: backbone.engine.api_key_env=VARIABLE")
     said = advice(403, SETTINGS, keyless=True)
-    assert said.startswith("the server wants a key: backbone.engine.api_key_env=VARIABLE") and "no key" not in said
+    assert said.startswith("the server requires a key: backbone.engine.api_key_env=VARIABLE") and "no key" not in said
     assert redacted(said) == said
 
 

@@ -98,7 +98,9 @@ def test_a_run_says_that_it_goes_on_at_another_server(tmp_path: Path, capsys: py
         run_on(one, tmp_path, "budget.tokens=1", "schedule.questions_in_flight=1")
     with standin("tgi") as other:
         run_on(other, tmp_path)
-    assert f"this run began at {one.url} and goes on at {other.url}; the" in " ".join(capsys.readouterr().out.split())
+    assert f"this run began at {one.url} and continues at {other.url}; replies" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_each_stand_in_is_tried() -> None:
@@ -208,7 +210,7 @@ def test_a_temperature_that_the_user_gave_is_what_is_tried(
     ("name", "given", "window", "said"),
     [("together", None, 32768, "backbone.context_length=32768 (/models (context_length) says so)"),
      ("together", 4096, 4096, ""),
-     ("deepseek", None, 8192, "8192 tokens are assumed, backbone.context_length=N changes that"),
+     ("deepseek", None, 8192, "assuming 8192 tokens (set backbone.context_length=N to change it)"),
      ("deepseek", 4096, 4096, "")],
 )  # fmt: skip
 def test_the_context_is_as_long_as_the_server_says_or_what_is_assumed_is_said(
@@ -240,8 +242,8 @@ def test_a_server_that_does_not_answer_is_left_to_the_run(
         url = server.url
     config = replace(endpoint(url, "stub"), transport_retries=0)
     assert fit(config, tmp_path).config == config
-    assert "could not be found out, and a context of 8192 tokens is assumed" in caplog.text
-    assert "does not say" not in capsys.readouterr().out  # it was not asked
+    assert "probing its server failed, assuming a context of 8192 tokens" in caplog.text
+    assert "does not report" not in capsys.readouterr().out  # it was not asked
 
 
 def test_a_refused_key_is_said_by_the_runs_first_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,7 +252,7 @@ def test_a_refused_key_is_said_by_the_runs_first_call(tmp_path: Path, capsys: py
         config = replace(endpoint(server.url, "stub"), transport_retries=0)
         fitted_to = fit(config, tmp_path)
         assert fitted_to.config == config and fitted_to.found is None
-        assert "does not say" not in capsys.readouterr().out
+        assert "does not report" not in capsys.readouterr().out
         with pytest.raises(BackboneUnusableError, match=r"no key was sent: .*\(memsys probe: --key\).* one$") as said:
             asyncio.run(probe(config, tmp_path, whole=False))
         assert redacted(str(said.value)) == str(said.value)  # the advice looked like a key, and was masked

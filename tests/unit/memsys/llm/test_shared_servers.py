@@ -131,7 +131,7 @@ def test_one_server_of_a_group_at_a_time_has_the_devices(
             pass
     assert got.wait(30)
     waits.join(30)
-    assert "served on these devices by another process" in caplog.text
+    assert "on these devices; this one starts when it ends" in caplog.text
 
 
 @pytest.mark.parametrize("beside", [False, True])

@@ -415,7 +415,7 @@ def test_attached_spreads_over_all_servers_and_goes_on_with_the_living(interpret
         servers[0].stop()
         assert [endpoint.base_url for endpoint in attached.recover(tmp_path)] == urls[1:]
         servers[1].stop()
-        with pytest.raises(BackboneError, match="not ours to restart"):
+        with pytest.raises(BackboneError, match="does not restart attached servers"):
             attached.recover(tmp_path)
     finally:
         for server in servers:
@@ -442,7 +442,7 @@ def test_attached_servers_of_two_versions_are_refused(versions: dict[str, str], 
         engine.start(tmp_path)
     assert twins[0].fingerprint() == twins[1].fingerprint() and twins[0].fingerprint()["version"] == "0.11.0"
     versions["http://b:1"] = "0.8.0"
-    unlike = r"http://b:1 says version '0\.8\.0', http://a:1 said '0\.11\.0'; attach servers.*engine\.urls"
+    unlike = r"http://b:1 reports version '0\.8\.0', http://a:1 reported '0\.11\.0'; attach servers.*engine\.urls"
     with pytest.raises(BackboneError, match=unlike):
         config(mode="attached", urls=urls, model="m").build().start(tmp_path)
 
@@ -452,10 +452,10 @@ def test_attached_servers_are_asked_again_after_a_failure(versions: dict[str, st
     assert engine.start(tmp_path) == engine.recover(tmp_path)
     begun = engine.fingerprint()
     versions["http://b:1"] = "0.8.0"
-    with pytest.raises(BackboneError, match="http://b:1 says version"):
+    with pytest.raises(BackboneError, match="http://b:1 reports version"):
         engine.recover(tmp_path)
     del versions["http://a:1"]
-    with pytest.raises(BackboneError, match="http://b:1 says version"):
+    with pytest.raises(BackboneError, match="http://b:1 reports version"):
         engine.recover(tmp_path)
     assert engine.fingerprint() == begun
 
@@ -463,7 +463,7 @@ def test_attached_servers_are_asked_again_after_a_failure(versions: dict[str, st
 def test_attached_servers_of_two_models_are_refused(versions: dict[str, str], tmp_path: Path) -> None:
     """Where the settings name none, each served its own."""
     versions["http://c:1"] = "0.11.0"
-    with pytest.raises(BackboneError, match="http://c:1 says model 'other', http://a:1 said 'm'"):
+    with pytest.raises(BackboneError, match="http://c:1 reports model 'other', http://a:1 reported 'm'"):
         config(mode="attached", urls=("http://a:1", "http://c:1"), model=None).build().start(tmp_path)
 
 

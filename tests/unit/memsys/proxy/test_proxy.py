@@ -559,7 +559,7 @@ def test_a_program_that_hangs_and_one_that_dies_are_said_once(
     assert noted == [("/chat/completions", 408, "no whole request within 0.3 s")]
     assert [record.getMessage() for record in caplog.records] == [
         "package: no whole request within 0.3 s",
-        "package: it hung up before its request was whole",
+        "package: it disconnected before its request was complete",
     ]
     assert reply.choices[0].message.content
 
@@ -596,7 +596,7 @@ def test_what_the_backbones_server_refuses_is_the_programs_request(
         async with opened(stub, tmp_path, transport_retries=3) as world:
             with pytest.raises(openai.BadRequestError, match=said) as caught:
                 await world.say()
-            assert "see that the server runs" not in str(caught.value)
+            assert "check that the server is running" not in str(caught.value)
 
     asyncio.run(run())
     assert stub.state.count == 1
@@ -668,7 +668,7 @@ def test_a_program_that_hung_up_and_asks_again_gets_the_reply_it_did_not_wait_fo
     assert (again_texts, again_rows) == (texts, rows)
     assert all(call.cache_hit for call in again)
     messages = {record.getMessage() for record in caplog.records}
-    assert "package: it hung up and asked again, and gets the reply that it did not wait for" in messages
+    assert "package: it disconnected and retried; it gets the reply to its first request" in messages
 
 
 def test_samples_that_are_asked_for_at_once_are_no_repetition_of_one_that_was_left(tmp_path: Path) -> None:

@@ -329,7 +329,7 @@ def test_a_failed_call_stops_the_run_even_if_the_package_goes_on(server: StubSer
     assert outcome is not None and "stub failure 400" in outcome.failures["talk"]
     said = outcome.failures["talk"]
     assert said.startswith("tiny made a request that this backbone does not take, though its server runs")
-    assert "see that the server runs" not in said
+    assert "check that the server is running" not in said
 
 
 def test_a_refused_request_stops_the_run_even_if_the_package_goes_on(server: StubServer, tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_forged_gold_and_a_left_out_question_are_found(packed: Path, tmp_path: P
         contents["questions.jsonl"] = "".join(json.dumps(row) + "\n" for row in rows[:-1]).encode()
 
     wrong = said(rezipped(packed, tmp_path / "forged.zip", forge), "does not fit")
-    assert wrong[0] == "file: questions.jsonl is not as it was packed: its sha256 is another"
+    assert wrong[0] == "file: questions.jsonl was changed after packing: its sha256 differs"
     assert any("gold answer or evidence is not that of the data set" in one for one in wrong)
     assert any("is in locomo_sample and not in the pack" in one for one in wrong)
 
@@ -196,7 +196,7 @@ BROKEN: Mapping[str, tuple[Change, str]] = {
     "a further file": (lambda found: found.update({"../../evil": b"x"}), "a file outside of itself"),
     "a strange file": (lambda found: found.update({"run.py": b"x"}), "is not a file of a pack"),
     "a lost file": (lambda found: found.pop("scores.parquet"), "it lacks scores.parquet"),
-    "a file that the manifest does not name": (lambda found: found.pop("calls.jsonl"), "differ in calls.jsonl"),
+    "a file that the manifest does not name": (lambda found: found.pop("calls.jsonl"), "differ: calls.jsonl"),
     "another format": (lambda found: found.update({MANIFEST: b'{"format": 99}'}), "its format is 99"),
     "a manifest of another shape": (lambda found: found.update({MANIFEST: b"[]"}), "manifest.json"),
     "scores that are none": (lambda found: found.update({"scores.parquet": b"x"}), "scores.parquet"),
