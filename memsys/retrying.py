@@ -74,8 +74,9 @@ def _until_reset(given: Mapping[str, str], now: float) -> float:
     """Return the seconds until exhausted limits reset; until the first reset where no limit says what remains."""
     resets = {name: _seconds(value, now) for name, value in given.items() if name.startswith(_RESET)}
     known = {name.removeprefix(_RESET): pause for name, pause in resets.items() if pause is not None}
-    used_up = [pause for limit, pause in known.items() if given.get(f"{_REMAINING}{limit}") == "0"]
-    return max(used_up, default=min(known.values(), default=0.0))
+    if not any(name.startswith(_REMAINING) for name in given):
+        return min(known.values(), default=0.0)
+    return max((pause for limit, pause in known.items() if given.get(f"{_REMAINING}{limit}") == "0"), default=0.0)
 
 
 def seconds_in(value: str) -> float | None:

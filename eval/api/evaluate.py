@@ -1,16 +1,18 @@
 """One call that measures somebody's memory: ``memsys.evaluate(MyMemory, "locomo", backbone=...)``."""
 
 import asyncio
-import hashlib
 import inspect
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 from baselines.external.config import ObjectConfig
+from eval.api.objects import UNPICKLABLE, digest_of
 from eval.api.parts import composed, given_backbone
 from eval.commands.terminal import console
 from eval.results.frame import load_results
@@ -20,7 +22,6 @@ from eval.running.plan import Plan, identity_of
 from eval.runs.exports import exported_runs
 from eval.runs.folders import SUMMARIES
 from eval.runs.identity import identity_hash
-from memsys.credentials import redacted
 from memsys.llm.config import BackboneConfig
 from memsys.vocabulary import Json
 
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+logger = logging.getLogger(__name__)
+
 #: Name of the experiment, which is the folder of the runs.
 _EXPERIMENT = "evaluate"
 _COMPARISON = "comparison"
-#: Characters of an object's own setting that is recorded.
-_LONGEST = 80
+#: Characters of an error that is quoted.
+_LONGEST = 120
 
 
 @dataclass(frozen=True)
@@ -142,26 +145,18 @@ def _composed(overrides: Sequence[str]) -> Plan:
 
 
 def _described(memory: Any) -> dict[str, Json]:
-    """Return the record of an object: the place of its class, and a digest of its source and plain settings."""
-    kind = _kind_of(memory)
-    own = {} if kind is memory else getattr(memory, "__dict__", {})
-    plain = {
-        key: redacted(value) if isinstance(value, str) else value
-        for key, value in own.items()
-        if isinstance(value, bool | int | float | str) and len(str(value)) <= _LONGEST
-    }
-    text = f"{_source(kind)}{sorted(plain.items())}"
-    return {
-        "object": f"{kind.__module__}:{kind.__qualname__}",
-        "source": hashlib.sha256(text.encode()).hexdigest()[:12],
-    }
+    """Return the record of an object: the import path of its class, and a digest of its source and settings.
 
-
-def _source(kind: Any) -> str:
+    Settings that cannot be compared with those of an earlier run make every run a new one.
+    """
+    kind, source = _kind_of(memory), ""
     try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):  # made in an interpreter
-        return repr(sorted(vars(kind)) if hasattr(kind, "__dict__") else kind)
+        source = digest_of(memory)
+    except UNPICKLABLE as error:
+        said = " ".join(str(error).split())[:_LONGEST]
+        logger.warning("%s: its settings cannot be compared with those of earlier runs (%s); this is a new run",
+                       _name_of(memory), said)  # fmt: skip
+    return {"object": f"{kind.__module__}:{kind.__qualname__}", "source": (source or uuid4().hex)[:12]}
 
 
 def _name_of(memory: Any) -> str:
@@ -170,6 +165,8 @@ def _name_of(memory: Any) -> str:
 
 def _kind_of(memory: Any) -> Any:
     """Return the class or function that a memory is, or the class of an object."""
+    while isinstance(memory, partial):
+        memory = memory.func
     return memory if inspect.isclass(memory) or inspect.isroutine(memory) else type(memory)
 
 

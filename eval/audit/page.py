@@ -1,6 +1,7 @@
 """The audit as a page of Markdown, for a reader who knows none of it: what was found, the terms, then the tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 
 from eval.audit.config import AuditConfig
 from eval.audit.labels import F1_NAMES, METRIC_NAMES, SECTIONS, TERMS
@@ -46,8 +47,8 @@ def short(value: object, decimals: int | None = None) -> str:
     """Return a value for people: one decimal from 10 on, two below, integers whole; or so many decimals."""
     if not isinstance(value, float):
         return text(value)
-    if value != value:
-        return ""
+    if not isfinite(value):
+        return "" if value != value else str(value)
     if decimals is not None:
         return fixed(value, decimals)
     if value == int(value) and abs(value) < 1000:

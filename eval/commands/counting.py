@@ -117,6 +117,6 @@ class _Lines:
 def short(number: float) -> str:
     """Return a large number in three digits or so: ``3.1 M``."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
+        if round(1000 * number / size, 1) >= 1000:
             return f"{number / size:.1f} {unit}"
     return f"{number:.0f}"

@@ -11,6 +11,7 @@ from typing import Any
 
 from eval.config.presets import CONF
 from eval.results.papers.printed import PRINTED
+from eval.runs.exports import is_exported_run
 from eval.runs.files import write_atomic
 from memsys.assets.paths import ROOT, workplace
 from memsys.vocabulary import Json
@@ -18,6 +19,8 @@ from memsys.vocabulary import Json
 FOLDER = workplace("results", "cache", "report")
 #: Entries that no report used for so long are deleted.
 KEPT_SECONDS = 14 * 24 * 3600
+#: Files that figures depend on.
+_SOURCES = ("*.py", "*.yaml", "*.csv")
 #: Files of a run whose change leaves every figure as it is.
 _NO_FIGURES = ("logs",)
 
@@ -80,8 +83,9 @@ def fingerprint(folder: Path) -> list[Json]:
     Hidden ones do not count: a run that is going on writes them for a moment. What is gone by now counts neither.
     """
     found: list[Json] = [str(folder.resolve())]
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
+    parent = folder.parent if is_exported_run(folder) else folder  # exported runs share the files of their folder
+    for path in sorted(parent.rglob("*")):
+        name = path.relative_to(parent)
         if name.parts[0] not in _NO_FIGURES and not path.name.startswith("."):
             try:
                 status = path.stat()
@@ -96,9 +100,7 @@ def fingerprint(folder: Path) -> list[Json]:
 def code_stamp() -> str:
     """Return the checksum of the code and settings that figures depend on."""
     digest = hashlib.sha256()
-    sources = (
-        sorted((ROOT / "eval").rglob("*.py")) + sorted((ROOT / "eval").rglob("*.yaml")) + sorted(CONF.rglob("*.yaml"))
-    )
-    for path in sources + sorted(PRINTED.rglob("*.csv")):
+    folders = (*(ROOT / name for name in ("eval", "memsys", "baselines")), CONF, PRINTED)
+    for path in sorted(path for folder in folders for kind in _SOURCES for path in folder.rglob(kind)):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from eval.config.answer_prompts import prompts_of
 from eval.config.presets import current_name
@@ -12,6 +13,7 @@ from eval.runs.identity import NOT_IDENTITY, identity_hash, without_name
 from eval.runs.records import ScoreRow
 from eval.scoring.columns import ScoreColumns, columns_of
 from eval.scoring.unanswered import OUTCOMES, unanswered_text
+from memsys.proxies import is_local
 
 #: Name of the backbone of runs that only retrieve.
 NO_BACKBONE = "none"
@@ -234,7 +236,7 @@ def engines_are_here(record: Mapping[str, Any]) -> bool:
     """
     engine = (record["config"].get("backbone") or {}).get("engine") or {}
     urls = (*(engine.get("urls") or ()), *(engine.get("base_urls") or ()))
-    return all("127.0.0.1" in url for url in urls)
+    return all(is_local(urlsplit(url).hostname or "") for url in urls)
 
 
 def category_names(run: StoredRun) -> dict[int, str]:

@@ -76,15 +76,18 @@ def replace_tables(path: Path, tables: Mapping[str, str]) -> str:
 
 def inline(parts: Sequence[Span | str]) -> str:
     """Return a text in several parts as Markdown outside of tables."""
-    return "".join(_set(part, markdown) if isinstance(part, Span) else markdown(part) for part in parts)
+    return "".join(_set(part, markdown, markdown_code) if isinstance(part, Span) else markdown(part) for part in parts)
+
+
+def _code_cell(text: str) -> str:
+    """Return a text as code, without bars, which would end the cell."""
+    return markdown_code(text).replace("|", "\\|")
 
 
 def _cell(cell: Cell, column: Column) -> str:
-    return "".join(_set(span, markdown_cell) for span in spans(cell, column))
+    return "".join(_set(span, markdown_cell, _code_cell) for span in spans(cell, column))
 
 
-def _set(span: Span, escaped: Callable[[str], str]) -> str:
-    """Return a text as Markdown; code keeps its characters but for the bar, which would end a cell."""
-    code = span.style == "code"
-    text = markdown_code(span.text).replace("|", "\\|") if code else _STYLES[span.style].format(escaped(span.text))
+def _set(span: Span, escaped: Callable[[str], str], code: Callable[[str], str]) -> str:
+    text = code(span.text) if span.style == "code" else _STYLES[span.style].format(escaped(span.text))
     return f"[{text}]({span.link})" if span.link else text

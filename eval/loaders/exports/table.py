@@ -27,11 +27,14 @@ def read(source: Path, options: Options) -> Export:
         raise DataError(f"{source}: is not a table: expected rows with named columns (CSV, TSV, JSON or JSON Lines)")
     columns = _columns(rows, options.columns, source)
     sessions: dict[str, dict[str, list[Message]]] = {}
+    latest: dict[str, str] = {}
     for number, row in enumerate(rows, 1):
         field = {name: _text(row.get(column), f"{source} row {number}: {column}") for name, column in columns.items()}
         moment = parse_date(field.get("date", ""))
-        session = field.get("session") or (f"{moment:%Y-%m-%d}" if moment else "")
-        chat = sessions.setdefault(field.get("conversation") or source.stem, {})
+        name = field.get("conversation") or source.stem
+        day = f"{moment:%Y-%m-%d}" if moment else latest.get(name, "")  # what has no date was said with the row before
+        session = latest[name] = field.get("session") or day
+        chat = sessions.setdefault(name, {})
         message = Message(field.get("speaker", ""), field["text"], field.get("date", ""))
         chat.setdefault(session, []).append(message)
     return Export([Chat(name, [Session(*one) for one in own.items()], titled=True) for name, own in sessions.items()])

@@ -4,7 +4,9 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -489,6 +491,36 @@ def test_evaluate_works_in_an_event_loop_and_takes_an_edited_class_for_another(t
 
     first, second = asyncio.run(notebook())
     assert first != second
+
+
+def test_evaluate_takes_other_arguments_for_another_memory(tmp_path: Path) -> None:
+    class First(Plain):
+        """Finds so many."""
+
+        def __init__(self, most: int) -> None:
+            super().__init__()
+            self.most = most
+
+        def search(self, query: str, k: int) -> list[str]:
+            return super().search(query, min(k, self.most))
+
+    settings = [f"runs_dir={tmp_path}", "embedder=hashing", "dataset.limit_questions=2", "progress=lines"]
+    memories = [partial(First, 1), partial(First, 10), partial(First, 1)]
+    first, second, third = (memsys.evaluate(one, baselines=[], settings=settings).path for one in memories)
+    assert first == third != second
+
+
+def test_evaluate_says_that_it_cannot_know_a_memory_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    lock = Lock()
+
+    def factory() -> Plain:
+        with lock:
+            return Plain()
+
+    settings = [f"runs_dir={tmp_path}", "embedder=hashing", "dataset.limit_questions=2", "progress=lines"]
+    first, second = (memsys.evaluate(factory, baselines=[], settings=settings).path for _ in range(2))
+    assert first != second
+    assert "factory: its settings cannot be compared with those of earlier runs (cannot pickle" in caplog.text
 
 
 @pytest.mark.parametrize("prompts", ["ours", "authors"])

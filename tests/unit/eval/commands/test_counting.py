@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.commands.counting import counted
+from eval.commands.counting import counted, short
 
 
 def test_a_log_has_the_beginning_a_line_every_fifteen_seconds_and_the_end(capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,3 +25,10 @@ def test_what_failed_has_no_last_line_and_nothing_to_do_has_none(capsys: pytest.
     with counted("verdicts", 0) as one_done:
         one_done()
     assert capsys.readouterr().out.splitlines() == ["verdicts: 0/2"]
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [(999, "999"), (1000, "1.0 k"), (999_949, "999.9 k"), (999_999, "1.0 M"), (2.5e9, "2.5 G")]
+)
+def test_a_large_number_has_the_unit_that_it_is_rounded_to(number: float, shown: str) -> None:
+    assert short(number) == shown

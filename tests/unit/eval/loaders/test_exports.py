@@ -235,6 +235,12 @@ def test_columns_of_a_table_are_named(tmp_path: Path, capsys: pytest.CaptureFixt
     assert [(row["conversation"], row.get("speaker")) for row in rows] == [("a", "7"), ("a", None)]
 
 
+def test_a_row_without_a_date_is_of_the_session_before_it(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,date\nx,2024-01-01\ny,\nz,2024-01-01\n", encoding="utf-8")
+    rows = _convert(tmp_path / "out", "table", tmp_path / "a.csv")
+    assert [row["text"] for row in rows] == ["x", "y", "z"] and len({row["session"] for row in rows}) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

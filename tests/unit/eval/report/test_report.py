@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import os
 import re
 from itertools import product
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from eval.export import export_run
 from eval.report.__main__ import main
-from eval.report.cache import Cache
+from eval.report.cache import Cache, fingerprint
 from eval.report.calls import read_ledger
 from eval.report.config import PageConfig, load_config
 from eval.report.data import collect, page_data
@@ -20,6 +21,7 @@ from eval.report.page import SCRIPTS, TEMPLATES, render_page, script_json
 from eval.results.compare.rows import estimate
 from eval.results.frame import read_run
 from eval.results.stored_run import StoredRun
+from eval.runs.exports import exported_runs
 from eval.scoring.protocols import load_protocol
 from memsys.errors import ConfigError, RunDirectoryError
 from tests.support.fake_run import FakeRun, rewrite
@@ -118,6 +120,17 @@ def test_questions_hold_what_each_system_did(tmp_path: Path) -> None:
     assert whole["answers"]["0"]["hits"] == [[first["texts"].index("secret memory"), ["D1:1"]]] * 3
     assert set(scores) <= set(overview["scores"])
     assert first["questions"]["conv-26:0"]["trap"] is None
+
+
+def test_an_exported_run_is_another_once_it_is_exported_again(tmp_path: Path) -> None:
+    path = FakeRun().write(tmp_path / "runs")
+    export_run(path, tmp_path / "summaries")
+    (folder,) = (tmp_path / "summaries").iterdir()
+    (run,) = exported_runs(folder)
+    before = fingerprint(run)
+    assert fingerprint(run) == before
+    os.utime(folder / "scores.parquet", (1, 1))
+    assert fingerprint(run) != before
 
 
 def test_a_summary_gives_figures_but_no_question(tmp_path: Path) -> None:

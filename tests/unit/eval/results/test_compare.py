@@ -548,6 +548,9 @@ def test_another_processor_or_engine_is_a_difference_besides_the_memory(tmp_path
     elsewhere = made("Xeon", "0.32.0")
     config = {**run.record["config"], "backbone": {"name": "qwen3_06b", "engine": {"urls": ["http://node7:8000/v1"]}}}
     assert replace(elsewhere, record={**elsewhere.record, "config": config}).processor == ""
+    for here, url in (("Xeon", "http://localhost:8000/v1"), ("", "http://10.127.0.0.1.example.com/v1")):
+        attached = {**run.record["config"], "backbone": {"engine": {"base_urls": [url]}}}
+        assert replace(elsewhere, record={**elsewhere.record, "config": attached}).processor == here
     hosted = replace(run, record={**elsewhere.record, "model": {"engine": {"engine": "openai"}}})
     assert hosted.processor == "" and elsewhere.processor == "Xeon"
     embedded = {**made("Xeon", "1", "H100, 81559 MiB").record, "model": {"engine": {"engine": "llamacpp"}}}

@@ -148,6 +148,10 @@ def test_an_embedder_has_the_same_guards(tmp_path: Path, monkeypatch: pytest.Mon
             {"x-ratelimit-reset-requests": "1s", "x-ratelimit-reset-tokens": "9s", "x-ratelimit-remaining-tokens": "0"},
             9.0,
         ),
+        (  # as OpenAI writes them in every reply, also in one of status 500: nothing is used up
+            {"x-ratelimit-reset-requests": "6ms", "x-ratelimit-remaining-requests": "9999"},
+            0.0,
+        ),
         ({"X-RateLimit-Reset": "7"}, 7.0),
         ({"Retry-After": "soon"}, 0.0),
         ({"Retry-After": "-5"}, 0.0),

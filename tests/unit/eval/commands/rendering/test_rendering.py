@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.commands.rendering.latex import render_latex
-from eval.commands.rendering.markdown import render_markdown, replace_tables
+from eval.commands.rendering.markdown import inline, render_markdown, replace_tables
 from eval.commands.rendering.separated import render_csv
 from eval.commands.rendering.table import Column, Span, Table, columns, records
 from eval.commands.rendering.terminal import show
@@ -150,3 +150,9 @@ def test_a_document_gets_its_tables_between_their_markers(tmp_path: Path) -> Non
         page.write_text(text, encoding="utf-8")
         with pytest.raises(ConfigError, match=r"page\.md lacks the lines <!-- two: begin --> and <!-- two: end -->"):
             replace_tables(page, {"two": ""})
+
+
+def test_code_keeps_its_bars_outside_of_tables() -> None:
+    assert inline([Span("a|b", "code")]) == "`a|b`"
+    table = render_markdown(Table("", columns(("x",)), [[Span("a|b", "code")]]))
+    assert "| `a\\|b` |" in table

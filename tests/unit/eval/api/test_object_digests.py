@@ -1,0 +1,90 @@
+"""Digests of objects of a user: equal for equal source and settings, different where one setting differs."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eval.api.objects import digest_of
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+class Memory:
+    """Has settings of any kind."""
+
+    def __init__(self, size: int = 1, options: Any = None) -> None:
+        self.size, self.options = size, options
+
+    def search(self) -> int:
+        """Return something."""
+        return self.size
+
+
+class Slotted:
+    """Has no dictionary."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+
+def closure(size: int) -> Callable[[], Memory]:
+    return lambda: Memory(size)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: partial(Memory, n),
+        lambda n: partial(Memory, 7, options=n),
+        lambda n: partial(Memory, *[0] * n),
+        lambda n: lambda size=n: Memory(size),
+        lambda n: lambda *, size=n: Memory(size),
+        closure,
+        Memory,
+        lambda n: Memory(options={"k": [n, {"long": "x" * 200}]}),
+        lambda n: Memory(options={f"a{n}", "b", "c", "d", "e"}),
+        lambda n: Memory(options=Path(f"/data/{n}")),
+        lambda n: Memory(options=np.full(3, n)),
+        lambda n: Memory(options=Memory(n)),
+        lambda n: Memory(n).search,
+        Slotted,
+    ],
+)
+def test_one_setting_makes_another_digest(make: Callable[[int], Any]) -> None:
+    assert digest_of(make(1)) == digest_of(make(1)) != digest_of(make(2))
+
+
+def test_a_digest_is_the_same_in_every_process() -> None:
+    """Sets have another order in each."""
+    code = (
+        "from tests.unit.eval.api.test_object_digests import Memory, digest_of; "
+        "print(digest_of(Memory(options={'a', 'b', 'c', 'd', 'e'})))"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(found) == 1
+
+
+def test_an_object_that_holds_itself_has_a_digest() -> None:
+    one = Memory()
+    one.options = one
+    assert digest_of(one) != digest_of(Memory())
+
+
+def test_what_cannot_be_compared_has_none() -> None:
+    with pytest.raises(TypeError, match="cannot pickle"):
+        digest_of(Memory(options=Lock()))
