@@ -16,6 +16,7 @@ from eval.commands.rendering.terminal import show
 from eval.commands.terminal import say, stage
 from eval.commands.whole_numbers import count
 from eval.config.presets import CONF, find_preset, make_preset
+from eval.metrics.metric import GROUPS
 from memsys.errors import ConfigError, MemsysError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program("score"), description="Score stored runs, no backbone needed.")
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run directory, or a folder of them")
     parser.add_argument("--preset", default="default", help="file of conf/scoring (default: %(default)s)")
-    parser.add_argument("--metrics", nargs="+", metavar="NAME", help="further metrics or groups: lexical, neural, all")
+    parser.add_argument("--metrics", nargs="+", metavar="NAME", help=f"further metrics or groups: {', '.join(GROUPS)}")
     parser.add_argument("--bertscore-model", metavar="PATH|NAME", help="encoder behind bert_f1")
     parser.add_argument("--bertscore-layers", type=count(1), metavar="N", help="its layers to use")
     parser.add_argument(

@@ -114,6 +114,16 @@ class Metric:
         raise ScoringError(f"metric {self.name!r} of {self.source} gave {found!r}; its function must return {wanted}")
 
 
+#: Groups of metrics that can be asked for by one name.
+GROUPS: dict[str, Callable[[Metric], bool]] = {
+    "lexical": lambda metric: metric.lexical and metric.words != "any_script",
+    "mixed": lambda metric: metric.words == "any_script",
+    "neural": lambda metric: metric.neural,
+    "evidence": lambda metric: "retrievals" in metric.needs,
+    "all": lambda metric: True,
+}
+
+
 def _check_function(name: str, function: object, arguments: str) -> None:
     """Refuse what cannot be called with these arguments; functions that tell none are taken as they are."""
     if function is None:

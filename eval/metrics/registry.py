@@ -17,7 +17,7 @@ from eval.metrics.budgets import BUDGET_AREA, BUDGET_RECALL, BUDGETS, CHANCE, LI
 from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, SHOWN_RECALL, STORED_RECALL, TURN_RECALL
 from eval.metrics.items import ITEM_METRICS
 from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
-from eval.metrics.metric import Metric, PairFunction
+from eval.metrics.metric import GROUPS, Metric, PairFunction
 from eval.metrics.ordering import ORDER_METRICS, SEMANTIC_ORDER_METRICS
 from eval.metrics.sessions import BY_SESSION, SESSION_METRICS
 from eval.metrics.updates import UPDATE_METRICS
@@ -253,7 +253,7 @@ def register(*added: Metric) -> None:
     for metric in added:
         if not isinstance(metric, Metric):
             raise ConfigError(f"{metric!r} is not a metric; register a Metric(name, source, function)")
-        if metric.name in METRICS or metric.name in ("lexical", "mixed", "neural", "evidence", "all"):
+        if metric.name in METRICS or metric.name in GROUPS:
             raise ConfigError(f"metric {metric.name!r} is there already; choose another name")
         METRICS[metric.name] = metric
 
@@ -283,14 +283,9 @@ register(
 
 
 def groups() -> dict[str, tuple[str, ...]]:
-    """Return the names of groups of metrics."""
-    everything = tuple(METRICS.values())
+    """Return the names of the metrics of each group."""
     return {
-        "lexical": tuple(metric.name for metric in everything if metric.lexical and metric.words != "any_script"),
-        "mixed": tuple(metric.name for metric in everything if metric.words == "any_script"),
-        "neural": tuple(metric.name for metric in everything if metric.neural),
-        "evidence": tuple(metric.name for metric in everything if "retrievals" in metric.needs),
-        "all": tuple(METRICS),
+        group: tuple(name for name, metric in METRICS.items() if belongs(metric)) for group, belongs in GROUPS.items()
     }
 
 
