@@ -10,6 +10,7 @@ from functools import partial
 
 from eval.judge.judging import JudgeAtWork, all_done
 from eval.metrics.ordering import aligning
+from eval.runs.records import JUDGING
 from eval.scoring.verdicts.orders import OrderedAnswer, PairKey, PairVerdict, advance, begin
 from eval.scoring.verdicts.values import SAME
 from memsys.llm.contract import Role
@@ -81,7 +82,7 @@ class OrderJudge(JudgeAtWork):
 
     async def _verdict(self, role: Role, answer: OrderedAnswer, key: PairKey, item: int, line: int) -> PairVerdict:
         question_id, repeat, digest = key
-        call_scope.set(CallScope("judge", question_id, self.fresh))
+        call_scope.set(CallScope(JUDGING, question_id, self.fresh))
         values = pair_values(answer, item, line)
         called = f"{self.backbone}:{question_id}:{repeat}:{line}:{item}"
         reply = await self.bind(answer.conversation_id).ask(role, values, key=called)

@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.commands.counting import counted
 from eval.judge.config import JudgeConfig
-from eval.runs.records import AnswerRecord, ReferenceRecord
+from eval.runs.records import JUDGING, AnswerRecord, ReferenceRecord
 from eval.scoring.verdicts.store import AnswerVerdict, input_digest
 from memsys.errors import MemsysError, first_error
 from memsys.llm.contract import LanguageModel, Role
@@ -150,7 +150,7 @@ class AnswerJudge(JudgeAtWork):
         await all_done(f"verdicts of judge {self.config.name}", [partial(one, *each) for each in wanted])
 
     async def _verdict(self, role: Role, item: JudgedItem, repeat: int) -> AnswerVerdict:
-        call_scope.set(CallScope("judge", item.item_id, self.fresh))
+        call_scope.set(CallScope(JUDGING, item.item_id, self.fresh))
         key = f"{self.backbone}:{item.item_id}:{repeat}" + (f":{item.item}" if item.item else "")
         reply = await self.bind(item.conversation_id).ask(role, values_of(self.config, item), key=key)
         if reply.value is None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval.runs.load import load_calls
+from eval.runs.records import JUDGING
 from eval.scoring.call_costs import READ_PHASES
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
@@ -12,7 +13,7 @@ from memsys.vocabulary import Json
 #: What is shown of a request's checksum.
 _HASH = 10
 #: Phases of calls about a question; those of the others are about turns.
-_OF_QUESTIONS = frozenset({*READ_PHASES, "judge"})
+_OF_QUESTIONS = frozenset({*READ_PHASES, JUDGING})
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ Records are joined by ``question_id`` (unique within a run), never by position.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from eval.loaders.question_types import kind_of
 from memsys.llm.outcomes import Outcome, outcome_of
@@ -29,7 +30,7 @@ from memsys.vocabulary import Json, RankingName, check_rankings, check_shown
 #: Version of the files above; raised whenever a reader of old files would misread new ones.
 SCHEMA_VERSION = 1
 #: Phase of the calls that a judge made.
-JUDGING = "judge"
+JUDGING: Final = "judge"
 
 
 @dataclass(frozen=True, slots=True)

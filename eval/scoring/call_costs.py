@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from math import fsum
 
 from eval.runs.embeddings import EmbeddingRecord
+from eval.runs.records import JUDGING
 from memsys.llm.ledger import CallRecord
 from memsys.vocabulary import Json
 
@@ -82,7 +83,7 @@ def calls_by_role(calls: Sequence[CallRecord]) -> Json:
         by_phase[call.phase][call.role].append(call)
     return {
         # A judge's calls are no part of what the method costs.
-        "total": _call_totals([call for call in calls if call.phase != "judge"]),
+        "total": _call_totals([call for call in calls if call.phase != JUDGING]),
         "by_phase": {
             phase: {
                 "total": _call_totals([call for group in roles.values() for call in group]),
@@ -115,7 +116,7 @@ def cost_per_unit(calls: Sequence[CallRecord], questions: int, conversations: in
         }
 
     read = [call for call in calls if call.phase in READ_PHASES]
-    write = [call for call in calls if call.phase not in (*READ_PHASES, "judge")]
+    write = [call for call in calls if call.phase not in (*READ_PHASES, JUDGING)]
     return {"read_per_question": per(read, questions), "write_per_conversation": per(write, conversations)}
 
 

@@ -10,15 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.commands.commands import EXIT_INCOMPLETE, explains_errors, program, start
-from eval.commands.places import RESULTS, check_folder
+from eval.commands.places import check_folder
 from eval.commands.terminal import console, say, stage
 from memsys.errors import ConfigError
 
 if TYPE_CHECKING:
     from eval.sweep.cells import Sweep
-
-#: Where `make tables` finds the numbers of runs: :data:`eval.runs.folders.SUMMARIES`.
-SUMMARIES = RESULTS / "summaries"
 
 
 def plan(sweep: "Sweep", options: argparse.Namespace) -> int:
@@ -56,6 +53,7 @@ def collect(sweep: "Sweep", options: argparse.Namespace) -> int:
 
 def check(folders: Sequence[str]) -> int:
     """Compare plans with the ledgers of real runs."""
+    from eval.runs.folders import SUMMARIES
     from eval.sweep.checking import check_runs, show_checked
 
     show_checked(check_runs([Path(folder) for folder in folders] or [SUMMARIES]))
@@ -87,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return check(options.overrides)
     from eval.config.command_line import one_sweep_each
     from eval.config.overrides import report_repeated
+    from eval.runs.folders import SUMMARIES
     from eval.sweep.cells import Composer
 
     if options.out is not None and options.command != "collect":

@@ -14,6 +14,7 @@ from eval.config.presets import current_name
 from eval.results.frame import Skipped, read_run
 from eval.running.composed import make_part
 from eval.runs.folders import find_run_folders
+from eval.runs.records import JUDGING
 from eval.sweep.calls import memory_calls, reader_calls, shape_of_counts
 from memsys.call_model import ExpectedCalls
 from memsys.prompt_packs.local import how_to_fetch, is_present, is_reference, parse_reference
@@ -101,7 +102,7 @@ def check_run(record: Mapping[str, Any], by_phase: Mapping[str, Any], kinds: Map
     counted = {(phase, role): calls for phase, part in by_phase.items() for role, calls in part["by_role"].items()}
     return [
         _checked(str(record["run_id"]), name, planned.get(name), counted.get(name, {}))
-        for name in sorted({*planned, *counted} - {name for name in counted if name[0] == "judge"})
+        for name in sorted({*planned, *counted} - {name for name in counted if name[0] == JUDGING})
     ]
 
 

@@ -12,6 +12,7 @@ from eval.commands.terminal import stage
 from eval.config.prices import load_prices
 from eval.loaders.shapes import shape_of
 from eval.running.plan import Plan
+from eval.scoring.call_costs import READ_PHASES
 from eval.sweep.calls import memory_calls, reader_calls
 from eval.sweep.cells import Sweep, SweepCell
 from eval.sweep.launching import needs
@@ -23,7 +24,6 @@ from memsys.llm.engines.contract import SendsBatches, ServedByOthers
 from memsys.llm.engines.vllm import VllmEngineConfig
 from memsys.proxies import is_local
 
-READ_PHASES = ("retrieve", "answer", "judge")
 #: Share of the arithmetic and of the memory's bandwidth that serving reaches, and the least time of one step.
 ARITHMETIC_SHARE, BANDWIDTH_SHARE, STEP_SECONDS = 0.4, 0.6, 0.004
 #: Until a server has loaded its model.
