@@ -27,7 +27,7 @@ from eval.scoring.labels import doubtful_adversarial
 from memsys.cores import usable_cores
 
 #: Raised when the same file would give other values.
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,6 @@ class AnsweredQuestion:
         corrected: score against the audit's answer, where it has one.
         verdicts: judge -> share of its verdicts that call the answer right.
         words: words of the answer.
-        gold_words: words of the gold answer.
         holds_gold: the gold answer is in the answer, and further words.
         digest: of the question and the answer without case and punctuation: equal answers have equal ones.
         rerun: the file says that this question was run again.
@@ -54,7 +53,6 @@ class AnsweredQuestion:
     doubtful: bool
     abstained: bool
     words: int
-    gold_words: int
     holds_gold: bool
     digest: str
     rerun: bool
@@ -226,7 +224,6 @@ def _answered(
 ) -> AnsweredQuestion:
     row = imported.alignment.rows[gold.question_id]
     prediction, answers = row.prediction or "", gold_answers(gold)
-    one = answers[0] if answers else ""
     verdicts = {}
     for judge, own in row.verdicts.items():
         readable = [verdict for verdict in own if verdict is not None]
@@ -242,8 +239,7 @@ def _answered(
         doubtful=answer_is_doubtful(gold.extra.get(LABEL_PROBLEM)),
         abstained=abstains(prediction),
         words=len(prediction.split()),
-        gold_words=len(one.split()),
-        holds_gold=_holds(prediction, one),
+        holds_gold=_holds(prediction, answers[0] if answers else ""),
         digest=_digest(gold.question_id, prediction),
         rerun=row.question_id in reruns,
     )

@@ -32,7 +32,7 @@ ENTRY = CatalogueEntry("made", "a/b", "0" * 40, "MIT", {"a.json": "0" * 64}, "me
 def _answer(number: int, category: int = 4, value: float = 1.0, right: bool = True, **more: object) -> AnsweredQuestion:
     made = AnsweredQuestion(
         f"q{number}", f"c{number % 2}", category, {"f1_set": value}, {}, {"judge": float(right)},
-        False, False, 2, 1, False, f"d{number}", False,
+        False, False, 2, False, f"d{number}", False,
     )  # fmt: skip
     return replace(made, **more)  # type: ignore[arg-type]
 
