@@ -20,7 +20,7 @@ _DIGITS = 4
 _POOR = 0.4
 #: Preset of a data set -> its name.
 DATA_NAMES = {"locomo": "LoCoMo", "longmemeval_s": "LongMemEval"}
-#: Row -> the words of the leaderboards' headings, by label view.
+#: Label view -> its words in the leaderboards' headings.
 _VIEWS = {
     "printed": "gold answers as printed",
     "masked": "without the questions whose gold answer is disputed",

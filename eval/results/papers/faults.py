@@ -18,7 +18,7 @@ _INTRODUCTION = """\
 
 Every average, sum, share and ratio that the papers print, and what their text says of their tables, recomputed from
 the printed parts. A number is listed when rounding of it and of its parts cannot explain the difference. Written by
-`python -m eval.tables`; nothing here was measured."""
+`memsys tables`; nothing here was measured."""
 _TITLES = {
     "averages": "Averages",
     "totals": "Sums, shares and ratios",

@@ -10,7 +10,7 @@ from eval.commands.rendering.separated import render_csv
 from eval.commands.rendering.table import Table
 from eval.results.stored_run import StoredRun
 
-WRITTEN = "Written by `python -m eval.tables`."
+WRITTEN = "Written by `memsys tables`."
 
 
 @dataclass(frozen=True, slots=True)
