@@ -14,33 +14,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.scoring.inference import t_quantile
+from eval.scoring.inference import ALPHA, POWER, t_quantile
 
 Answer = Literal["reproduced", "not reproduced", "cannot say"]
 
-LEVEL = 0.05
-POWER = 0.8
 #: Runs below which the spread is not estimated from the runs themselves.
 MINIMUM_RUNS = 3
 #: Number of runs beyond which no advice is given.
 MOST_RUNS = 1_000
 #: Float noise, far below any printed digit.
 _NOISE = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A recorded run-to-run standard deviation.
-
-    Attributes:
-        deviation: in the unit of the values.
-        runs: runs that it was estimated from.
-        source: where it was recorded.
-    """
-
-    deviation: float
-    runs: int
-    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +40,7 @@ class Equivalence:
         runs: how many there are.
         needed: runs that would decide with 80 % power, if the difference and the spread stay as they are; ``None``
             where the spread is not known, where they decide already, or where more than a thousand are needed.
-        reason: why it cannot be said, or which spread was used.
+        reason: why it cannot be said.
     """
 
     answer: Answer
@@ -71,13 +54,8 @@ class Equivalence:
     reason: str = ""
 
 
-def margin_of(margin: float, half_unit: float) -> float:
-    """Return the larger of the stated margin and the rounding error of the printed number."""
-    return max(margin, half_unit)
-
-
 def compare_with_printed(
-    values: Sequence[float], printed: float, margin: float, *, deterministic: bool = False, spread: Spread | None = None
+    values: Sequence[float], printed: float, margin: float, *, deterministic: bool = False
 ) -> Equivalence:
     """Test whether runs agree with a printed number.
 
@@ -86,49 +64,42 @@ def compare_with_printed(
         printed: the paper's number, in the same unit.
         margin: largest difference that counts as none.
         deterministic: repeating the run gives the same value.
-        spread: recorded from run to run elsewhere; used where there are fewer than three runs.
     """
-    difference = fsum(values) / len(values) - printed
+    runs = len(values)
+    difference = fsum(values) / runs - printed
     if deterministic:
         answer: Answer = "reproduced" if abs(difference) <= margin + _NOISE else "not reproduced"
-        return Equivalence(answer, difference, margin, difference, difference, None, len(values))
-    own = _own_spread(values)
-    used = own if len(values) >= MINIMUM_RUNS else spread
-    if used is None:
-        return _unknown(difference, margin, len(values), own)
-    return _tested(difference, margin, len(values), used)
-
-
-def _own_spread(values: Sequence[float]) -> Spread | None:
-    if len(values) < 2:
-        return None
-    mean = fsum(values) / len(values)
-    return Spread(sqrt(fsum((value - mean) ** 2 for value in values) / (len(values) - 1)), len(values), "")
-
-
-def _unknown(difference: float, margin: float, runs: int, own: Spread | None) -> Equivalence:
-    needed = None if own is None else runs_needed(difference, margin, own.deviation)
+        return Equivalence(answer, difference, margin, difference, difference, None, runs)
+    if runs >= MINIMUM_RUNS:
+        return _tested(difference, margin, runs, _deviation(values))
+    needed = runs_needed(difference, margin, _deviation(values)) if runs > 1 else None
     few = "one run" if runs == 1 else f"{runs} runs"
-    reason = f"{few} of a sampled setting and no recorded spread from run to run"
+    reason = f"{few} of a sampled setting: the spread from run to run is not known"
     return Equivalence("cannot say", difference, margin, None, None, None, runs, needed, reason)
 
 
-def _tested(difference: float, margin: float, runs: int, spread: Spread) -> Equivalence:
+def _deviation(values: Sequence[float]) -> float:
+    """Return the standard deviation from run to run."""
+    mean = fsum(values) / len(values)
+    return sqrt(fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _tested(difference: float, margin: float, runs: int, deviation: float) -> Equivalence:
     from scipy.special import stdtr
 
-    freedom, error = spread.runs - 1, spread.deviation / sqrt(runs)
-    half = t_quantile(1 - LEVEL, freedom) * error
+    freedom, error = runs - 1, deviation / sqrt(runs)
+    half = t_quantile(1 - ALPHA, freedom) * error
     low, high = difference - half, difference + half
     if error > 0:
         p_value = float(stdtr(freedom, (abs(difference) - margin) / error))
     else:
         p_value = 0.0 if abs(difference) <= margin + _NOISE else 1.0
     if -margin - _NOISE <= low and high <= margin + _NOISE:
-        return Equivalence("reproduced", difference, margin, low, high, p_value, runs, reason=spread.source)
+        return Equivalence("reproduced", difference, margin, low, high, p_value, runs)
     if low > margin or high < -margin:
-        return Equivalence("not reproduced", difference, margin, low, high, p_value, runs, reason=spread.source)
-    needed = runs_needed(difference, margin, spread.deviation)
-    reason = spread.source or "the spread from run to run is too wide for so few runs"
+        return Equivalence("not reproduced", difference, margin, low, high, p_value, runs)
+    needed = runs_needed(difference, margin, deviation)
+    reason = "the spread from run to run is too wide for so few runs"
     return Equivalence("cannot say", difference, margin, low, high, p_value, runs, needed, reason)
 
 
@@ -166,4 +137,4 @@ def _bounds() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.floa
     from scipy.special import stdtrit
 
     runs = np.arange(MINIMUM_RUNS, MOST_RUNS + 1, dtype=np.float64)
-    return runs, np.asarray(stdtrit(runs - 1, 1 - LEVEL)), runs - 1
+    return runs, np.asarray(stdtrit(runs - 1, 1 - ALPHA)), runs - 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from eval.scoring.equivalence import Spread, compare_with_printed, margin_of, runs_needed
+from eval.scoring.equivalence import compare_with_printed, runs_needed
 
 
 @pytest.mark.parametrize(
@@ -14,11 +14,6 @@ from eval.scoring.equivalence import Spread, compare_with_printed, margin_of, ru
 def test_a_constant_answer_has_no_spread_and_is_held_against_the_margin(printed: float, answer: str) -> None:
     """24.83 measured: an interval over other conversations once took 24.00 and 25.90 alike for reproduced."""
     assert compare_with_printed([24.83], printed, 1.0, deterministic=True).answer == answer
-
-
-def test_margin_is_the_larger_of_the_stated_one_and_the_rounding() -> None:
-    assert margin_of(1.0, 0.05) == 1.0
-    assert margin_of(0.3, 0.5) == 0.5
 
 
 def test_three_runs_by_hand() -> None:
@@ -37,12 +32,10 @@ def test_p_value_is_the_larger_of_two_one_sided_t_tests() -> None:
     assert compare_with_printed(values, 20.4, 1.0).p_value == pytest.approx(max(lower, upper))
 
 
-def test_one_sampled_run_says_nothing_unless_a_spread_was_recorded() -> None:
+def test_one_sampled_run_says_nothing() -> None:
     alone = compare_with_printed([20.0], 20.1, 1.0)
     assert (alone.answer, alone.needed) == ("cannot say", None)
     assert "one run" in alone.reason
-    known = compare_with_printed([20.0], 20.1, 1.0, spread=Spread(0.2, 8, "eight seeds of conv-26"))
-    assert (known.answer, known.reason) == ("reproduced", "eight seeds of conv-26")
 
 
 def test_two_runs_cannot_say_but_tell_how_many_would() -> None:
