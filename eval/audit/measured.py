@@ -6,7 +6,8 @@ from eval.audit.config import AuditConfig
 from eval.audit.leaderboard import Row
 from eval.audit.readings import JUDGE
 from eval.audit.recorded.catalogue import load_catalogue
-from eval.scoring.verdicts.judge_quality import LEVEL, SHOW_ANYWAY, GradeCounts
+from eval.scoring.inference import ALPHA
+from eval.scoring.verdicts.judge_quality import SHOW_ANYWAY, GradeCounts
 
 #: Table with a row for each run whose verdicts are not shown.
 LEFT_OUT = "judges_left_out"
@@ -45,7 +46,7 @@ def with_measured_judges(
 
 def _beats_a_constant(row: Row) -> bool:
     shares = (_share(row[name]) for name in ("right_rejected", "wrong_accepted"))
-    return GradeCounts.of(int(str(row["answers"])), float(str(row["right_by_people"])), *shares).chance <= LEVEL
+    return GradeCounts.of(int(str(row["answers"])), float(str(row["right_by_people"])), *shares).chance <= ALPHA
 
 
 def _share(value: object) -> float | None:

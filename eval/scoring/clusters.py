@@ -26,9 +26,7 @@ from eval.scoring.inference import (
 )
 
 
-def cluster_interval(
-    scores: MetricScores, mean: MeanRule, error: "StandardError | None", *, level: float = LEVEL
-) -> Interval | None:
+def cluster_interval(scores: MetricScores, mean: MeanRule, error: "StandardError | None") -> Interval | None:
     """Return the cluster t interval of a mean over conversations.
 
     With one conversation there is no interval for others: the result then says ``by="question"`` and describes the
@@ -38,17 +36,16 @@ def cluster_interval(
         scores: of one metric, question by question.
         mean: how questions are averaged.
         error: of that mean (:func:`standard_error`).
-        level: confidence.
 
     Returns:
         The interval in the unit of the scores, or ``None`` without an error.
     """
     if error is None:
         return None
-    half = t_quantile((1 + level) / 2, error.freedom) * error.value
+    half = t_quantile((1 + LEVEL) / 2, error.freedom) * error.value
     middle = point(scores, mean)
     by, _ = resampling_units(scores.conversations)
-    return Interval(middle - half, middle + half, level, by, error.units)
+    return Interval(middle - half, middle + half, LEVEL, by, error.units)
 
 
 @dataclass(frozen=True, slots=True)

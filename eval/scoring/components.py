@@ -12,10 +12,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.scoring.inference import t_quantile
-from eval.scoring.paired import ALPHA
-
-Floats = NDArray[np.float64]
+from eval.scoring.inference import Floats, detectable_difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +103,7 @@ def variance_of_mean(parts: Components, design: Design) -> float:
     )
 
 
-def detectable(parts: Components, design: Design, *, alpha: float = ALPHA, power: float = 0.8) -> float:
+def detectable(parts: Components, design: Design) -> float:
     """Return the smallest true difference that a two-sided test over the conversations of a design finds.
 
     The degrees of freedom are those of the conversations; where there are several runs and they are fewer, those of
@@ -117,9 +114,7 @@ def detectable(parts: Components, design: Design, *, alpha: float = ALPHA, power
     """
     if design.conversations < 2:
         raise ValueError("one conversation says nothing about others: no design with one detects a difference")
-    freedom = design.conversations - 1
-    factor = t_quantile(1 - alpha / 2, freedom) + t_quantile(power, freedom)
-    return factor * sqrt(variance_of_mean(parts, design))
+    return detectable_difference(sqrt(variance_of_mean(parts, design)), design.conversations - 1)
 
 
 def conversations_needed(

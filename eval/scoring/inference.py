@@ -27,7 +27,12 @@ ONE_CONVERSATION = (
 )
 
 RESAMPLES = 10_000
+#: Confidence of intervals.
 LEVEL = 0.95
+#: Level of tests: smaller p-values count as a difference.
+ALPHA = 0.05
+#: Probability with which a detectable difference is found.
+POWER = 0.8
 #: Rows of the resampling matrix multiplied at once: bounds memory at some 2000 units.
 CHUNK = 2_000
 
@@ -127,6 +132,18 @@ def t_quantile(share: float, freedom: float) -> float:
     return float(stdtrit(freedom, share))
 
 
+def detectable_difference(error: float, freedom: float) -> float:
+    """Return the smallest true difference that a two-sided test at :data:`ALPHA` finds with probability :data:`POWER`.
+
+    ``(t(1-alpha/2) + t(power)) * error`` (Bloom 1995).
+
+    Args:
+        error: standard error of the difference.
+        freedom: its degrees of freedom.
+    """
+    return (t_quantile(1 - ALPHA / 2, freedom) + t_quantile(POWER, freedom)) * error
+
+
 @lru_cache(maxsize=8)
 def multiplicities(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
     """Draw how often each unit occurs in each bootstrap resample; shape (resamples, units), rows sum to ``units``."""
@@ -189,7 +206,7 @@ def point(scores: MetricScores, mean: MeanRule = MICRO) -> float:
 
 
 def bootstrap_interval(
-    scores: MetricScores, mean: MeanRule = MICRO, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = 0
+    scores: MetricScores, mean: MeanRule = MICRO, *, level: float = LEVEL, resamples: int = RESAMPLES
 ) -> Interval | None:
     """Return the percentile bootstrap over conversations, or over questions when all belong to one conversation.
 
@@ -200,7 +217,7 @@ def bootstrap_interval(
     count = int(units.max()) + 1 if len(units) else 0
     if count < 2:
         return None
-    drawn = ScoreTotals.of(scores, units, mean).means(multiplicities(count, resamples, seed))
+    drawn = ScoreTotals.of(scores, units, mean).means(multiplicities(count, resamples, 0))
     tail = (1 - level) / 2
     low, high = np.nanquantile(drawn, [tail, 1 - tail])
     return Interval(float(low), float(high), level, by, count)

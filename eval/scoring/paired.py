@@ -9,11 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from eval.scoring.clusters import StandardError, cluster_interval, standard_error
-from eval.scoring.inference import MICRO, Floats, Interval, MeanRule, MetricScores, point, resampling_units, t_quantile
+from eval.scoring.inference import (
+    ALPHA,
+    MICRO,
+    Floats,
+    Interval,
+    MeanRule,
+    MetricScores,
+    detectable_difference,
+    point,
+    resampling_units,
+)
 from eval.scoring.randomisation import TIE, randomisation_test
-
-#: Level of a test: smaller p-values count as a difference.
-ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +49,9 @@ class PairedComparison:
     p_error: float = 0.0
 
 
-def minimum_detectable_difference(
-    error: StandardError | None, *, alpha: float = ALPHA, power: float = 0.8
-) -> float | None:
-    """Return the smallest true difference a two-sided test at ``alpha`` finds with probability ``power``.
-
-    ``(t(1-alpha/2) + t(power)) * standard error`` (Bloom 1995), with the degrees of freedom of the error.
-
-    Args:
-        error: of the difference (:func:`eval.scoring.clusters.standard_error`).
-        alpha: level of the test.
-        power: probability of finding it.
-    """
-    if error is None:
-        return None
-    return (t_quantile(1 - alpha / 2, error.freedom) + t_quantile(power, error.freedom)) * error.value
+def minimum_detectable_difference(error: StandardError | None) -> float | None:
+    """Return the smallest difference found with the standard error of a difference; ``None`` without one."""
+    return None if error is None else detectable_difference(error.value, error.freedom)
 
 
 def _can_find(differences: MetricScores) -> bool:
@@ -65,24 +60,23 @@ def _can_find(differences: MetricScores) -> bool:
     return bool(len(units)) and 2.0 ** -int(units.max()) < ALPHA
 
 
-def win_tie_loss(differences: Floats, tolerance: float = TIE) -> tuple[int, int, int]:
-    """Count questions that A wins, ties and loses; differences up to ``tolerance`` are ties."""
-    wins = int(np.count_nonzero(differences > tolerance))
-    losses = int(np.count_nonzero(differences < -tolerance))
+def win_tie_loss(differences: Floats) -> tuple[int, int, int]:
+    """Count questions that A wins, ties and loses; differences up to :data:`TIE` are ties."""
+    wins = int(np.count_nonzero(differences > TIE))
+    losses = int(np.count_nonzero(differences < -TIE))
     return wins, len(differences) - wins - losses, losses
 
 
-def compare_paired(differences: MetricScores, mean: MeanRule = MICRO, *, seed: int = 0) -> PairedComparison:
+def compare_paired(differences: MetricScores, mean: MeanRule = MICRO) -> PairedComparison:
     """Compare two systems on the same questions.
 
     Args:
         differences: score of A minus score of B, question by question.
         mean: how questions are averaged.
-        seed: of the signs that are drawn where the test is not exact.
     """
     wins, ties, losses = win_tie_loss(differences.values)
     error = standard_error(differences, mean)
-    test = randomisation_test(differences, mean, seed=seed)
+    test = randomisation_test(differences, mean)
     return PairedComparison(
         difference=point(differences, mean),
         interval=cluster_interval(differences, mean, error),

@@ -124,6 +124,6 @@ def recorded_protocol(settings: Mapping[str, Any]) -> Protocol:
     return replace(preset, **changed, name=f"{preset.name} with other {said}")
 
 
-def protocol_names(folder: Path = FOLDER) -> tuple[str, ...]:
+def protocol_names() -> tuple[str, ...]:
     """Return the names of all protocols, sorted."""
-    return preset_names(folder)
+    return preset_names(FOLDER)

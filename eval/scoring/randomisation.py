@@ -41,16 +41,13 @@ class PValue:
     error: float = 0.0
 
 
-def randomisation_test(
-    differences: MetricScores, mean: MeanRule = MICRO, *, draws: int = DRAWS, seed: int = 0
-) -> PValue | None:
+def randomisation_test(differences: MetricScores, mean: MeanRule = MICRO, *, seed: int = 0) -> PValue | None:
     """Return the p-value of the paired two-sided randomisation test of means; ``None`` with fewer than two units.
 
     Args:
         differences: score of A minus score of B, question by question.
         mean: how questions are averaged.
-        draws: sign patterns to draw where not all can be counted; the observed one counts as one more.
-        seed: of the draws, which are the same for every test with this seed.
+        seed: of the :data:`DRAWS` sign patterns that are drawn where not all can be counted, the same in every test.
     """
     _, units = resampling_units(differences.conversations)
     if not len(units) or int(units.max()) < 1:
@@ -65,7 +62,7 @@ def randomisation_test(
     steps = _on_a_grid(sizes)
     if steps is not None:
         return PValue(_convolved(steps, reached / float(sizes.sum()) * int(steps.sum())))
-    return _drawn(sizes, reached, draws, seed)
+    return _drawn(sizes, reached, DRAWS, seed)
 
 
 def _parts(totals: ScoreTotals) -> Floats:

@@ -13,7 +13,7 @@ from eval.results.compare.seeds import fewer_seeds, named_seeds
 from eval.results.stored_run import StoredRun
 from eval.results.tables.pairs import Pair, Verdict
 from eval.results.tables.text import fixed, p_text
-from eval.scoring.paired import ALPHA
+from eval.scoring.inference import ALPHA
 
 #: Standard errors of a drawn p-value within which it is close to the level of the test.
 _CLOSE = 3

@@ -12,8 +12,8 @@ from eval.results.tables.comparability import differing_parts
 from eval.runs.records import ScoreRow
 from eval.scoring.columns import columns_of
 from eval.scoring.estimates import mean_rule
-from eval.scoring.inference import MetricScores
-from eval.scoring.paired import ALPHA, PairedComparison, compare_paired, holm
+from eval.scoring.inference import ALPHA, MetricScores
+from eval.scoring.paired import PairedComparison, compare_paired, holm
 from eval.scoring.protocols import Protocol
 from eval.scoring.randomisation import TIE
 

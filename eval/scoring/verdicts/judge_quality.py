@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from eval.commands.places import RESULTS
 from eval.config.presets import CONF, preset_names
 from eval.loaders.locomo import LOCOMO
+from eval.scoring.inference import ALPHA
 from eval.scoring.verdicts.figures import (
     BY_PEOPLE,
     OF_GOLD,
@@ -27,8 +28,6 @@ RECORDED = "recorded"
 RECORDED_FILE = RESULTS / "audit" / "judges.csv"
 #: The judge of verdicts that are people's own labels.
 PEOPLE = "people"
-#: A judge is better than one verdict for all where chance does as well in fewer cases than this.
-LEVEL = 0.05
 #: Option of the commands that leave judges out.
 SHOW_ANYWAY = "--unmeasured-judges"
 SHOW_ANYWAY_HELP = "also show judges that were never measured on answers of known grade"
@@ -205,7 +204,7 @@ def _known_fault(name: str, figures: JudgeFigures) -> str:
 
 
 def _constant_fault(name: str, counts: GradeCounts, what: str = f"answers {BY_PEOPLE}") -> str:
-    if counts.chance <= LEVEL:
+    if counts.chance <= ALPHA:
         return ""
     return (
         f"{name} is not shown to be better than a constant on {counts.right + counts.wrong} {what} "
