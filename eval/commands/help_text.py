@@ -38,16 +38,15 @@ def _wrapped(line: str, width: int, indent: str) -> str:
     return textwrap.fill(line.strip(), width, initial_indent=own, subsequent_indent=own, break_on_hyphens=False)
 
 
-def side_by_side(name: str, about: str, indent: str = "    ") -> str:
+def side_by_side(name: str, about: str) -> str:
     """Return a name with its description next to it, or below it where the window is too narrow for both.
 
     Args:
         name: padded to the width of its column.
         about: may be empty.
-        indent: of a description below.
     """
     width = max(window(), _LEAST_TEXT)
     if width - len(name) < _LEAST_TEXT:
-        return f"{name.rstrip()}\n{filled(about, width, indent)}".rstrip()
+        return f"{name.rstrip()}\n{filled(about, width, '    ')}".rstrip()
     text = textwrap.fill(about, width, initial_indent=name, subsequent_indent=" " * len(name), break_on_hyphens=False)
     return (text or name).rstrip()

@@ -19,18 +19,13 @@ _SAME_SECONDS = 60.0
 
 
 @cache
-def console(least_width: int = 0) -> "Console":
-    """Return the console on standard output; plain text where it is not a terminal.
-
-    Args:
-        least_width: columns that a table needs; in a narrow window a wrapped line is easier to read than a cut one.
-    """
+def console() -> "Console":
+    """Return the console on standard output; plain text where it is not a terminal."""
     from eval.commands.safe_console import SafeConsole
 
     # Logs and pipes have no width of their own; eighty columns would cut the tables.
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    found = SafeConsole(soft_wrap=False, width=None if known else 120)
-    return SafeConsole(soft_wrap=False, width=max(found.width, least_width)) if least_width else found
+    return SafeConsole(soft_wrap=False, width=None if known else 120)
 
 
 def say(text: str, style: str | None = None) -> None:

@@ -47,13 +47,13 @@ def current_name(recorded: str) -> str:
     return _RECORDED_AS.get(recorded, recorded)
 
 
-def named_systems(name: str, folder: Path = MEMORY) -> list[str]:
+def named_systems(name: str) -> list[str]:
     """Return the memories whose description begins with a system's name, the plainest first: Mem0g is mem0_graph.
 
     Case and hyphens do not count.
     """
     wanted = name.lower().replace("-", "")
-    first = {each: re.split(r"[\s,']", about, maxsplit=1)[0].lower() for each, about in descriptions(folder).items()}
+    first = {each: re.split(r"[\s,']", about, maxsplit=1)[0].lower() for each, about in descriptions(MEMORY).items()}
     found = [each for each, word in first.items() if word.rstrip(":").replace("-", "") == wanted]
     return sorted(found, key=lambda each: (each != wanted, not first[each].endswith(":")))
 

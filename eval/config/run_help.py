@@ -49,18 +49,17 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
     return any(argument in ("--help", "-h") for argument in arguments)
 
 
-def help_text(arguments: Sequence[str], conf: Path = CONF, added: Sequence[Path] = ()) -> str:
+def help_text(arguments: Sequence[str], added: Sequence[Path] = ()) -> str:
     """Make the help that a command line asks for.
 
     Args:
         arguments: of the command line; names of groups among them ask for their choices with a description each.
-        conf: folder of the configuration.
-        added: further folders, of plug-ins.
+        added: folders of plug-ins.
 
     Raises:
         ConfigError: a name that is not a group.
     """
-    folders = (conf, *added)
+    folders = (CONF, *added)
     first = list(read_settings(SECTIONS))
     known = sorted(groups(*folders), key=lambda name: first.index(name) if name in first else len(first))
     named = [argument for argument in arguments if not argument.startswith("-") and "=" not in argument]

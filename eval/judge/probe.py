@@ -47,9 +47,9 @@ def load_probe(path: Path = FILE) -> tuple[ProbeAnswer, ...]:
     return tuple(found)
 
 
-def probe_sha256(path: Path = FILE) -> str:
+def probe_sha256() -> str:
     """Return the checksum of the probe set."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(FILE.read_bytes()).hexdigest()
 
 
 def judge_accuracy(probes: Sequence[ProbeAnswer], verdicts: Sequence[AnswerVerdict]) -> dict[str, Json]:

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 from eval.loaders.label_problems import answer_is_doubtful
 from eval.loaders.locomo import LOCOMO
@@ -27,7 +26,7 @@ _ID = re.compile(r"locomo_(\d+)_qa(\d+)")
 
 
 @cache
-def corrected_answers(path: Path | None = None) -> Mapping[str, str] | None:
+def corrected_answers() -> Mapping[str, str] | None:
     """Return the question id -> the audit's answer, for the questions whose printed answer is wrong or debatable.
 
     Returns:
@@ -36,7 +35,7 @@ def corrected_answers(path: Path | None = None) -> Mapping[str, str] | None:
     Raises:
         DataError: the file is another one, or is damaged.
     """
-    path = path or recorded_folder() / CORRECTIONS.pinned[0].name
+    path = recorded_folder() / CORRECTIONS.pinned[0].name
     if not path.is_file():
         return None
     if sha256(path) != CORRECTIONS.pinned[0].sha256:

@@ -6,7 +6,6 @@ alone, which its checksum ensures.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal
 
 from eval.loaders.jsonfile import read_json
@@ -20,12 +19,12 @@ from memsys.vocabulary import Reference, Sample
 Labels = Literal["as_published", "audited"]
 
 
-def read_audit(sha256: str, path: Path | None = None) -> dict[str, str]:
+def read_audit(sha256: str) -> dict[str, str]:
     """Return question id -> kind of problem for the file with this checksum; empty for any other file.
 
     The list's source is CC BY-NC 4.0; where someone has taken it out, everything but ``audited`` works without it.
     """
-    path = path or shipped("datasets", "locomo", "label_audit.json")
+    path = shipped("datasets", "locomo", "label_audit.json")
     if not path.exists():
         return {}
     top, _ = read_json(path)

@@ -101,19 +101,16 @@ def ranked_turns(origins: Sequence[Sequence[str]]) -> list[str]:
     return list(dict.fromkeys(turn for origin in origins for turn in origin))
 
 
-def turn_scores(
-    retrieved: Sequence[Sequence[str]] | None, evidence: Sequence[str], depth: int = DEPTH
-) -> dict[str, float | None]:
-    """Return recall over the first ``depth`` turns, which does not grow with the size of memories.
+def turn_scores(retrieved: Sequence[Sequence[str]] | None, evidence: Sequence[str]) -> dict[str, float | None]:
+    """Return recall over the first :data:`DEPTH` turns, which does not grow with the size of memories.
 
     Args:
         retrieved: per memory, best first, the ids of the turns it came from; ``None`` where they are not ranked.
         evidence: gold turn ids; repetitions count once.
-        depth: turns that count.
     """
     gold = set(evidence)
     known = retrieved is not None and bool(gold)
-    return {TURN_RECALL: len(gold & set(ranked_turns(retrieved or ())[:depth])) / len(gold) if known else None}
+    return {TURN_RECALL: len(gold & set(ranked_turns(retrieved or ())[:DEPTH])) / len(gold) if known else None}
 
 
 def discounted_gain(ranks: Sequence[int]) -> float:
@@ -143,10 +140,10 @@ def ndcg(ranking: Ranking, k: int = DEPTH) -> float:
     return discounted_gain(sorted(first)) / discounted_gain(range(1, min(len(ranking.gold_ranks), k) + 1))
 
 
-def ndcg_clipped(ranking: Ranking, k: int = DEPTH) -> float:
-    """Return nDCG@k with gain 1 for every memory with gold, clipped at 1 (repeated gold would exceed it)."""
-    ranks = [rank for rank, relevant in enumerate(ranking.relevant[:k], start=1) if relevant]
-    return min(1.0, discounted_gain(ranks) / discounted_gain(range(1, min(len(ranking.gold_ranks), k) + 1)))
+def ndcg_clipped(ranking: Ranking) -> float:
+    """Return nDCG@10 with gain 1 for every memory with gold, clipped at 1 (repeated gold would exceed it)."""
+    ranks = [rank for rank, relevant in enumerate(ranking.relevant[:DEPTH], start=1) if relevant]
+    return min(1.0, discounted_gain(ranks) / discounted_gain(range(1, min(len(ranking.gold_ranks), DEPTH) + 1)))
 
 
 def reciprocal_rank(ranking: Ranking) -> float:

@@ -6,7 +6,6 @@ is a list of texts, or a text over the whole width; a text may be ``[text, run i
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from eval.audit.config import AuditConfig
 from eval.audit.config import load_config as load_audit_config
@@ -136,18 +135,17 @@ def _definitions(lens: Lens) -> Json:
     return _page("Other definitions", about, list(map(_own, tables)), readings.LEGEND, "; ".join(notes))
 
 
-def audit_tables(folder: Path = AUDIT, *, unmeasured_judges: bool = False) -> list[Json]:
+def audit_tables(*, unmeasured_judges: bool = False) -> list[Json]:
     """Return the audit of published answers, nothing where none was written.
 
     Args:
-        folder: of the audit.
         unmeasured_judges: show verdicts of judges too that were not measured.
 
     Raises:
         DataError: a file of the audit is damaged.
     """
-    judges = [asdict(one) for one in stored_figures(folder / "judge_presets.csv")]
-    tables = {**stored_tables(folder), "judge_presets": judges}
+    judges = [asdict(one) for one in stored_figures(AUDIT / "judge_presets.csv")]
+    tables = {**stored_tables(AUDIT), "judge_presets": judges}
     if not tables["leaderboard"]:
         return []
     config = load_audit_config()

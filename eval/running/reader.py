@@ -11,7 +11,6 @@ its default. A reader that refuses a kind that is asked is stopped before any mo
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from eval.config.answer_prompts import prompt_folder
@@ -152,10 +151,10 @@ class ReaderConfig:
         )
 
 
-def readers_for(kinds: Iterable[str], folder: Path = FOLDER) -> list[str]:
+def readers_for(kinds: Iterable[str]) -> list[str]:
     """Return the names of the readers in ``conf/reader`` that refuse none of these kinds of questions, sorted."""
     wanted = set(kinds)
-    settings = {name: read_settings(folder / f"{name}.yaml") for name in preset_names(folder)}
+    settings = {name: read_settings(FOLDER / f"{name}.yaml") for name in preset_names(FOLDER)}
     return [name for name, reader in settings.items() if not wanted & _refused(reader)]
 
 

@@ -10,17 +10,13 @@ from eval.runs.files import write_json
 from eval.runs.manifest import DERIVED, MANIFEST, RUN, Manifest, digest, present, read_manifest
 
 
-def sign_folder(folder: Path, without: Iterable[str] = ()) -> None:
+def sign_folder(folder: Path) -> None:
     """Sign all files of a folder as they are now.
-
-    Args:
-        folder: of a run.
-        without: files that are left out.
 
     Raises:
         RunDirectoryError: the manifest cannot be written.
     """
-    _write(folder, Manifest({name: digest(folder / name) for name in present(folder) if name not in set(without)}))
+    _write(folder, Manifest({name: digest(folder / name) for name in present(folder)}))
 
 
 def sign_files(folder: Path, names: Iterable[str], dropped: Iterable[str] = ()) -> None:

@@ -99,15 +99,15 @@ class Catalogue:
 
 
 @cache
-def load_catalogue(path: Path = FILE) -> Catalogue:
+def load_catalogue() -> Catalogue:
     """Read the catalogue.
 
     Raises:
         ConfigError: a setting is missing, unknown or wrong; says where.
     """
-    settings = read_settings(path)
-    shapes = {name: make_shape(name, own, f"{path}: shapes.{name}") for name, own in settings["shapes"].items()}
-    entries = {name: _entry(name, own, shapes, f"{path}: files.{name}") for name, own in settings["files"].items()}
+    settings = read_settings(FILE)
+    shapes = {name: make_shape(name, own, f"{FILE}: shapes.{name}") for name, own in settings["shapes"].items()}
+    entries = {name: _entry(name, own, shapes, f"{FILE}: files.{name}") for name, own in settings["files"].items()}
     return Catalogue(shapes, entries)
 
 
@@ -167,7 +167,7 @@ def question_set(name: str) -> QuestionSet:
     return replace(made, name=name, sha256=next(iter(entry.files.values())))  # of a file that is published, as loaders'
 
 
-def import_entry(entry: CatalogueEntry, folder: Path | None = None) -> Imported:
+def import_entry(entry: CatalogueEntry) -> Imported:
     """Read and align the answers of an entry.
 
     Raises:
@@ -175,4 +175,4 @@ def import_entry(entry: CatalogueEntry, folder: Path | None = None) -> Imported:
     """
     questions = None if entry.dataset == OWN else question_set(entry.dataset)
     shape = load_catalogue().shapes[entry.shape]
-    return import_rows(paths_of(entry, folder), shape, questions, by_order=entry.by_order)
+    return import_rows(paths_of(entry), shape, questions, by_order=entry.by_order)

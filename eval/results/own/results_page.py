@@ -38,17 +38,14 @@ _FIGURES: Mapping[str, Callable[[SystemLine], str]] = {
 }
 
 
-def page_tables(folder: Path = SUMMARIES) -> dict[str, str]:
+def page_tables() -> dict[str, str]:
     """Return the tables of the page by name.
-
-    Args:
-        folder: of the exported runs.
 
     Raises:
         ConfigError: ``results_page.yaml`` names a figure that there is not.
         RunDirectoryError: an experiment is missing, or its files are damaged.
     """
-    lines = cache(lambda experiment: _lines(folder / experiment))
+    lines = cache(lambda experiment: _lines(SUMMARIES / experiment))
     return {name: render_markdown(_table(settings, lines), level=0) for name, settings in read_settings(FILE).items()}
 
 

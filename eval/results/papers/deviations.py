@@ -42,15 +42,15 @@ def systems(folder: Path = MEMORY) -> dict[str, tuple[Path, tuple[str, ...]]]:
     return {name: (place, tuple(presets)) for name, (place, presets) in sorted(found.items())}
 
 
-def load_deviations(folder: Path = MEMORY) -> list[SystemDeviations]:
+def load_deviations() -> list[SystemDeviations]:
     """Read and check the deviations of every system that has a file of them.
 
     Raises:
         ConfigError: a file is broken, names a preset or setting that is not there, or repeats another system's id.
     """
     found = [
-        SystemDeviations(name, presets, checked(read_deviations(place), presets, place, folder))
-        for name, (place, presets) in systems(folder).items()
+        SystemDeviations(name, presets, checked(read_deviations(place), presets, place))
+        for name, (place, presets) in systems().items()
         if place.is_file()
     ]
     shared = sorted(repeated(deviation.id for system in found for deviation in system.deviations))

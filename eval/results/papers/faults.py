@@ -1,14 +1,13 @@
 """Printed numbers that do not follow from other printed numbers, as a readable table."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from eval.commands.rendering.markdown import page, render_markdown
 from eval.commands.rendering.table import Column, Table
 from eval.results.papers.arithmetic import Recomputed, repetitions
 from eval.results.papers.claims import recompute_claims
 from eval.results.papers.discover import checks_of
-from eval.results.papers.printed import PRINTED, TEXT, PrintedNumber, load_printed, papers
+from eval.results.papers.printed import TEXT, PrintedNumber, load_printed, papers
 
 HEADINGS = ("paper", "table", "data set", "backbone", "row", "column", "printed", "recomputed", "difference", "from")
 _FIGURES = ("table", "printed", "recomputed", "difference")
@@ -38,11 +37,11 @@ def check(paper: str, numbers: Sequence[PrintedNumber]) -> dict[str, list[Recomp
     }
 
 
-def check_all(folder: Path = PRINTED) -> dict[str, list[Recomputed]]:
+def check_all() -> dict[str, list[Recomputed]]:
     """Recompute everything of every paper, by kind."""
     found: dict[str, list[Recomputed]] = {kind: [] for kind in _TITLES}
-    for paper in papers(folder):
-        for kind, entries in check(paper, load_printed(paper, folder)).items():
+    for paper in papers():
+        for kind, entries in check(paper, load_printed(paper)).items():
             found[kind] += entries
     return found
 

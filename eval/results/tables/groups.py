@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -82,19 +82,12 @@ class ComparableRuns:
         return ", ".join(filter(None, (self.prompts, self.reader and f"reader {self.reader}")))
 
 
-def comparable_runs(
-    runs: Iterable[StoredRun], dataset: Callable[[StoredRun], str] = lambda run: run.dataset
-) -> list[ComparableRuns]:
-    """Put runs together that can be compared, in the order of their first.
-
-    Args:
-        runs: complete runs.
-        dataset: what a run's data set is called.
-    """
+def comparable_runs(runs: Iterable[StoredRun]) -> list[ComparableRuns]:
+    """Put complete runs together that can be compared, in the order of their first."""
     found: dict[tuple[_Shared, str, str], list[StoredRun]] = {}
     for run in runs:
         asked = tuple(sorted(row.question_id for row in run.rows))
-        shared = (dataset(run), run.backbone, run.prompts, asked)
+        shared = (run.dataset, run.backbone, run.prompts, asked)
         found.setdefault((shared, run.data_sha256, run.asked_by), []).append(run)
     sets = Counter(shared for shared, _ in {(shared, data) for shared, data, _ in found})
     readers = Counter((shared, data) for shared, data, _ in found)

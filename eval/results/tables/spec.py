@@ -167,9 +167,9 @@ def preset_labels() -> Mapping[str, Any]:
     return read_settings(CONF / "names.yaml")
 
 
-def spec_names(folder: Path = FOLDER) -> tuple[str, ...]:
+def spec_names() -> tuple[str, ...]:
     """Return the papers whose tables can be built, sorted."""
-    return preset_names(folder)
+    return preset_names(FOLDER)
 
 
 def load_spec(paper: str, folder: Path = FOLDER) -> PaperSpec:
