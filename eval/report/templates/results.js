@@ -79,7 +79,7 @@ function boardColumns(group, board, metric) {
       more: [["low", (row) => row.test?.low], ["high", (row) => row.test?.high], ["p after Holm", (row) => row.test?.adjusted]],
     },
     board.tiers.length ? { id: "tier", title: "tier", number: true, value: (row) => row.tier, hint: "systems that the test does not confirm to be below the best of them are one tier", show: (row) => row.tier ?? "" } : null,
-    { id: "verdict", title: "verdict", value: (row) => (board.fault ? "" : (row.test?.verdict ?? "")), show: (row) => (row.test && !board.fault ? chip(row.test.verdict, (!row.band && { above: "good", below: "bad" }[row.test.verdict]) || "plain") : "") },
+    { id: "verdict", title: "verdict", value: (row) => (board.fault ? "" : (row.test?.verdict ?? "")), show: (row) => (row.test?.verdict && !board.fault ? chip(row.test.verdict, (!row.band && { above: "good", below: "bad" }[row.test.verdict]) || "plain") : "") },
     { id: "changed", title: "better / worse", hint: "questions scored higher and lower than by the baseline", number: true, hidden: true, value: (row) => row.test?.gained ?? null, show: (row) => (row.test ? `${row.test.gained} / ${row.test.lost}` : "") },
     ...[
       cost("context", "context", "tokens of memories shown to the model, per question", 0, true),
@@ -129,7 +129,7 @@ function boardLegend(board, metric) {
     `[low, high]: 95 % interval (cluster t) over ${over}; of a difference: paired on the same questions`,
     "above, below: confirmed by a paired randomisation test against the baseline at 5 % after Holm's correction, with an interval that leaves out 0; not confirmed: neither",
     board.tiers.length ? "tier: the best system and those that the same test, against it, does not confirm to be below; then the best of the others" : "",
-    "exploratory: a test that was not declared beforehand; differs here, equal: one conversation, which says nothing about others nor about another build of a memory",
+    "exploratory: a test that was not declared beforehand; no verdict: one conversation, which says nothing about others nor about another build of a memory",
     "references (no memory, constant answers, full context, the gold evidence) bound what a memory can do",
   ].filter(Boolean);
 }

@@ -11,14 +11,13 @@ from eval.results.compare.pairs import on_the_same_data
 from eval.results.compare.rows import SystemRow
 from eval.results.compare.seeds import fewer_seeds, named_seeds
 from eval.results.stored_run import StoredRun
-from eval.results.tables.pairs import Pair, Verdict
+from eval.results.tables.pairs import Pair
 from eval.results.tables.text import fixed, p_text
 from eval.scoring.inference import ALPHA
+from eval.scoring.randomisation import TIE
 
 #: Standard errors of a drawn p-value within which it is close to the level of the test.
 _CLOSE = 3
-#: Verdicts on the questions of one conversation.
-_HERE: tuple[Verdict, ...] = ("differs here", "equal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class _Lead:
     @property
     def here(self) -> str:
         """The difference on these questions alone, in the pair's column."""
-        if self.pair.verdict == "equal":
+        if self.points <= TIE:
             return f"{self.leader} and {self.other} are equal here in {self.pair.column}"
         points = fixed(self.points, 1) if self.points >= 0.05 else "less than 0.1"
         return f"{self.leader} has {points} points more {self.pair.column} here than {self.other}"
@@ -208,7 +207,7 @@ def _sentence(lead: _Lead, column: str, builds: str) -> str:
     text = f"{begin}; the paired 95 % interval {lead.bracket}"
     if pair.verdict == "no test":
         return f"{begin}; there are too few conversations for an interval, so no difference can be claimed."
-    if pair.verdict in _HERE:
+    if not pair.verdict:  # one conversation
         return f"{lead.here}; no verdict follows from one conversation, and {builds}."
     if _includes_zero(pair):
         return f"{text} includes 0, so no difference can be claimed."
@@ -248,7 +247,7 @@ def _answerable_sentence(pair: Pair, answerable: Pair) -> str:
     """Return the sentence on the two systems without unanswerable questions, and its effect on the lead."""
     lead = _lead_of(answerable)
     begin = "On the questions that have an answer"
-    if answerable.verdict in _HERE:
+    if not answerable.verdict:
         return f"{begin} {lead.here}."
     begin = f"{begin} {lead.text}"
     p_value = "" if answerable.adjusted is None else f", {_corrected(answerable)}"

@@ -94,4 +94,4 @@ def _pair(baseline: StoredRun, run: StoredRun, column: str, metric: str, rule: P
 
 def _is_worse(pair: Pair, margin: float) -> bool:
     interval = pair.result.interval
-    return interval is not None and pair.verdict in ("below", "differs here") and interval.high < -margin
+    return interval is not None and pair.verdict in ("below", "") and interval.high < -margin

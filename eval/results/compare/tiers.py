@@ -28,7 +28,7 @@ def tiers(rows: Sequence[SystemRow], column: str, metric: str, rule: Protocol) -
     while left:
         tier += 1
         pairs = tests(left[0], left, column, metric, rule)
-        if any(pair.verdict in ("differs here", "equal") for pair in pairs):
+        if not all(pair.verdict for pair in pairs):
             return {}
         below = {pair.system for pair in pairs if pair.verdict == "below"}
         found |= {row.label: tier for row in left if row.label not in below}

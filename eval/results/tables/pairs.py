@@ -15,12 +15,10 @@ from eval.scoring.estimates import mean_rule
 from eval.scoring.inference import ALPHA, MetricScores
 from eval.scoring.paired import PairedComparison, compare_paired, holm
 from eval.scoring.protocols import Protocol
-from eval.scoring.randomisation import TIE
 
-#: What a test allows to say of a system and its baseline. ``differs here`` and ``equal``: one conversation was asked
-#: about, which says nothing of others, nor of another build of the same memory; their means on it differ or do not.
-#: ``exploratory``: outside of the declared family.
-Verdict = Literal["above", "below", "not confirmed", "exploratory", "differs here", "equal", "no test"]
+#: What a test allows to say of a system and its baseline. Empty: one conversation was asked about, which says nothing
+#: of others, nor of another build of the same memory. ``exploratory``: outside of the declared family.
+Verdict = Literal["above", "below", "not confirmed", "exploratory", "", "no test"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ class Pair:
         if interval is None:
             return "no test"
         if interval.by == "question":
-            return "equal" if abs(self.result.difference) <= TIE else "differs here"
+            return ""
         if self.adjusted is None:
             return "exploratory"
         if self.adjusted >= ALPHA or interval.low <= 0 <= interval.high:

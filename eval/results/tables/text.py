@@ -41,9 +41,8 @@ PAIR_LEGEND = (
     "conversations or questions that differ, or differences on a grid), else of a million drawn ones (CSV: p error); "
     f"Holm's correction over the declared family, which is the tests of the protocol's primary metric; {EXPLORATORY} "
     "any other metric: exploratory, not corrected",
-    "verdict: above or below where p (Holm) is below 0.05 and the interval leaves out 0, else not confirmed; differs "
-    "here, or equal: one conversation, which tells nothing about others nor about another build of the memory, gets no "
-    "verdict",
+    "verdict: above or below where p (Holm) is below 0.05 and the interval leaves out 0, else not confirmed; blank: "
+    "one conversation, which tells nothing about others nor about another build of the memory",
     f"{BY_QUESTION} only one conversation: tested over its questions, which says nothing about other conversations",
     "detect: smallest true difference found with 80 % power at level 5 %; none with fewer than six conversations, of "
     "which no p is below 5 %",

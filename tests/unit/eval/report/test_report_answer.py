@@ -61,7 +61,7 @@ def test_one_conversation_gets_no_verdict(tmp_path: Path) -> None:
     assert "16 of 20 questions, those that all 3 runs answered, without those that have no answer" in found
     assert "exploratory" not in found
     board = data_of(tmp_path)["groups"][0]["boards"]["f1_set"]["exclude"]
-    assert set(verdicts(board).values()) == {"differs here"}
+    assert set(verdicts(board).values()) == {""}
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -111,7 +111,7 @@ def consistent(board: Any, labels: dict[str, str]) -> None:
     test = row[leader] or row[other]
     ahead = "above" if test is row[leader] else "below"
     assert ("so the lead holds" in sentence) == (test["verdict"] == ahead)
-    assert ("no verdict" in sentence) == (test["verdict"] == "differs here")
+    assert ("no verdict" in sentence) == (not test["verdict"])
     assert sentence.count("no difference can be claimed") == (test["verdict"] == "not confirmed")
     confirmed = [test for test in row.values() if test and test["verdict"] in ("above", "below")]
     assert all(test["adjusted"] < 0.05 and test["low"] * test["high"] > 0 for test in confirmed)
