@@ -11,7 +11,7 @@ from eval.audit.sensitivity.terminal import show
 from eval.commands.commands import explains_errors, program, start
 from eval.commands.places import RESULTS, check_file
 from eval.commands.terminal import console, say
-from eval.results.frame import read_runs
+from eval.results.frame import read_runs, say_left_out
 from eval.results.tables.judges import without_unmeasured
 from eval.results.tables.label_view import under_labels
 from eval.runs.files import write_atomic
@@ -60,8 +60,7 @@ def write_page(
     runs, skipped = read_runs(named_run_folders(places))
     if not runs:
         raise RunDirectoryError("nothing to read: " + "; ".join(f"{run.path}: {run.reason}" for run in skipped))
-    for run in skipped:
-        _report_left_out(f"{run.path}: {run.reason}")
+    say_left_out([f"{run.path}: {run.reason}" for run in skipped])
     runs = [under_labels(run, labels) for run in runs]
     if not unmeasured_judges:
         runs, notes = without_unmeasured(runs)

@@ -13,7 +13,7 @@ from eval.results.figures.funnel import funnel_sheets
 from eval.results.figures.life_cycle import life_cycle_sheets
 from eval.results.figures.own import groups, own_sheets
 from eval.results.figures.source import Source, needed_tables, paper_sheets
-from eval.results.frame import read_runs
+from eval.results.frame import read_runs, say_left_out
 from eval.results.papers.printed import load_printed
 from eval.results.stored_run import StoredRun
 from eval.results.tables.paper_tables import build_tables
@@ -58,8 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check_folder(options.out)
     load_protocol(options.protocol)
     runs, skipped = read_runs(chosen_folders(options.runs))
-    for each in skipped:
-        console().print(f"left out: {each.path}: {each.reason}", style="dim", highlight=False, markup=False)
+    say_left_out([f"{each.path}: {each.reason}" for each in skipped])
     if not runs and options.runs:
         raise RunDirectoryError("none of the runs that --runs names can be drawn")
     for sheet in sheets(runs, options.protocol):

@@ -11,9 +11,10 @@ from eval.commands.commands import add_runs_option, explains_errors, program, st
 from eval.commands.places import RESULTS, check_folder, tracked_remark
 from eval.commands.rendering.table import Table, columns
 from eval.commands.rendering.terminal import show
-from eval.commands.terminal import console, stage
+from eval.commands.terminal import console, say, stage
 from eval.commands.whole_numbers import count
-from eval.results.frame import read_runs
+from eval.loaders.registry import info_of
+from eval.results.frame import read_runs, say_left_out
 from eval.results.own.pages import own_pages
 from eval.results.papers.faults import check_all, faults_page
 from eval.results.papers.printed import load_printed
@@ -52,10 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     papers = options.paper or _papers_with(options.table)
     _check_tables(papers, options.table or ())
     folders, whole = chosen_folders(options.runs), not options.table and set(papers) == set(spec_names())
+    tracked = bool(tracked_remark(out))
     with _another_process() if whole else nullcontext() as other:
-        own = other.submit(_own_files, folders, options.labels) if other else None
+        own = other.submit(_own_files, folders, options.labels, tracked=tracked) if other else None
         with stage("reading the runs"):
             runs = _runs(folders, options.labels)
+        if tracked and (private := [run for run in runs if _is_private(run)]):
+            count = f"{len(private)} run{'' if len(private) == 1 else 's'}"
+            say(f"left out: {count} on data of your own, since git tracks {short_path(out)}; "
+                "`memsys tables --out FOLDER` shows them", style="yellow")  # fmt: skip
+            runs = [run for run in runs if not _is_private(run)]
         _run(papers, options.table, runs, out, own)
     if tracked_remark(out):
         console().print(tracked_remark(out), highlight=False, markup=False)
@@ -112,8 +119,7 @@ def _runs(folders: Sequence[Path], labels: LabelView) -> list[StoredRun]:
     """Return the runs under a view of disputed labels; report those that cannot be shown."""
     runs, skipped = read_runs(folders)
     runs, reasons = all_under_labels(runs, labels)
-    for reason in [*(f"{short_path(run.path)}: {run.reason}" for run in skipped), *reasons]:
-        console().print(f"left out: {reason}", style="yellow", highlight=False, markup=False)
+    say_left_out([*(f"{short_path(run.path)}: {run.reason}" for run in skipped), *reasons])
     return runs
 
 
@@ -141,7 +147,7 @@ def _run(
         FAULTS: faults_page(check_all()),
         COSTS: cost_page(load_costs(), runs),
     }
-    for tables, unused in built:
+    for tables, _ in built:
         for table in tables:
             files |= paper_files(table)
         if numbers is None:
@@ -151,7 +157,7 @@ def _run(
                 files[answers.file] = answers_page(answers, spec, runs)
         console().print(f"{tables[0].paper.label}: tables in {short_path(out)}", highlight=False, markup=False)
         show(_overview(tables))
-        _report_unused(unused)
+    _report_unused([unused for _, unused in built])
     if own is not None:
         whole = {paper: tables for paper, (tables, _) in zip(papers, built, strict=True)}
         files |= {INDEX: index_page(whole), CLAIMS: claims_page(whole)}
@@ -162,10 +168,16 @@ def _run(
     console().print(_OVERVIEW_LEGEND, style="dim", highlight=False)
 
 
-def _own_files(folders: Sequence[Path], labels: LabelView) -> dict[str, str]:
+def _is_private(run: StoredRun) -> bool:
+    """Return whether a run is on data that nobody published, as far as its preset says."""
+    return run.of_own_data or info_of(run.dataset) is None
+
+
+def _own_files(folders: Sequence[Path], labels: LabelView, *, tracked: bool) -> dict[str, str]:
     """Return the files of our own tables, in a process that reads the runs itself: sent, they would take as long."""
     runs, _ = all_under_labels(read_runs(folders)[0], labels)
-    pages = own_pages([run for run in runs if not run.of_sample])  # as in the papers' tables
+    shown = [run for run in runs if not (run.of_sample or (tracked and _is_private(run)))]
+    pages = own_pages(shown)  # no samples, as in the papers' tables
     return {name: text for page in pages for name, text in page.files.items()}
 
 
@@ -190,10 +202,16 @@ def _counts(table: PaperTable) -> tuple[int, ...]:
     )
 
 
-def _report_unused(unused: Mapping[str, str]) -> None:
-    """Report unused runs, one line for each reason: most are of data sets that other papers have."""
+def _report_unused(by_paper: Sequence[Mapping[str, str]]) -> None:
+    """Report the runs that no paper's table has: of one paper a line for each reason, of several how many."""
+    nowhere = sorted(set.intersection(*(set(unused) for unused in by_paper)))
+    if len(by_paper) > 1:
+        if nowhere:
+            count = f"{len(nowhere)} run{'' if len(nowhere) == 1 else 's'}"
+            say(f"in no paper's table: {count}; `memsys tables --paper NAME` says why", style="dim")
+        return
     by_reason: dict[str, list[str]] = {}
-    for name, reason in sorted(unused.items()):
+    for name, reason in sorted(by_paper[0].items()):
         by_reason.setdefault(reason, []).append(name)
     for reason, names in by_reason.items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""

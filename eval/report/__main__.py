@@ -14,6 +14,7 @@ from eval.report.data import Collected, collect, page_data
 from eval.report.live import GOING
 from eval.report.page import render_page
 from eval.report.watch import watch
+from eval.results.frame import say_left_out
 from eval.runs.files import write_atomic
 from eval.runs.folders import RUNS, stored_folders
 from eval.scoring.verdicts.judge_quality import SHOW_ANYWAY, SHOW_ANYWAY_HELP
@@ -56,9 +57,7 @@ def build(options: argparse.Namespace, roots: Sequence[Path], *, refresh: int | 
 
 
 def _say(out: Path, size: int, collected: Collected) -> None:
-    for one in collected.skipped:
-        reason = one.reason.removeprefix(f"{one.path} ")
-        say(f"left out: {one.path}: {reason}", style="yellow")
+    say_left_out([f"{one.path}: {one.reason.removeprefix(f'{one.path} ')}" for one in collected.skipped])
     count = f"{len(collected.runs)} run{'' if len(collected.runs) == 1 else 's'}"
     waiting = f", {len(collected.unfinished)} not ended or not scored" if collected.unfinished else ""
     say(f"written: {out} ({size / 2**20:.1f} MiB, {count}{waiting})")

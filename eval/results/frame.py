@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.commands.terminal import stage
+from eval.commands.terminal import say, stage
 from eval.config.prompt_choice import wants_authors
 from eval.results.stored_run import StoredRun, in_latency_mode
 from eval.runs import load
@@ -39,6 +39,20 @@ class Skipped:
 
     path: Path
     reason: str
+
+
+def say_left_out(reasons: Sequence[str]) -> None:
+    """Say which runs a command left out: of one the reason, of several how many, in one line above what it shows.
+
+    Args:
+        reasons: for each run its path, a colon, and why.
+    """
+    if len(reasons) == 1:
+        say(f"left out: {reasons[0]}", style="yellow")
+    elif reasons:
+        first = reasons[0].partition(": ")[0]
+        say(f"left out: {len(reasons)} runs ({first} and {len(reasons) - 1} more); name one alone to see why",
+            style="yellow")  # fmt: skip
 
 
 def read_run(path: Path) -> StoredRun | Skipped:

@@ -16,7 +16,7 @@ from eval.results.compare.rows import lead_metric
 from eval.results.compare.terminal import show
 from eval.results.drawing.comparison import plot_comparison
 from eval.results.drawing.figures import Series, Wording
-from eval.results.frame import Skipped, read_run
+from eval.results.frame import Skipped, read_run, say_left_out
 from eval.results.stored_run import NO_BACKBONE, StoredRun
 from eval.results.tables.label_view import under_labels
 from eval.runs.files import write_atomic
@@ -110,8 +110,7 @@ def _readable(run_dirs: Sequence[Path]) -> list[StoredRun]:
     runs = sorted(found.values(), key=lambda run: run_dirs.index(run.path))
     if not runs:
         raise RunDirectoryError("nothing to compare: " + ("; ".join(reasons) or "no run directory was named"))
-    for reason in reasons:
-        console().print(f"left out: {reason}", style="yellow", highlight=False, markup=False)
+    say_left_out(reasons)
     for run in runs:
         if has_random_weights(run.record):
             say(f"random weights, scores left out: {run.run_id}", style="yellow")

@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from eval import tables as tables_main
+from eval.commands import places
 from eval.commands.escaping import latex as escape
 from eval.commands.rendering.latex import render_latex
 from eval.commands.rendering.separated import render_csv
@@ -20,7 +21,7 @@ from eval.config.answer_prompts import PROMPTS
 from eval.config.preset_settings import default_settings, overrides
 from eval.config.presets import CONF, MEMORY, read_settings
 from eval.results.explain.show import _measured
-from eval.results.frame import read_runs
+from eval.results.frame import read_runs, say_left_out
 from eval.results.papers.printed import TEXT, load_printed, papers
 from eval.results.tables.candidates import choose, mean_over_runs
 from eval.results.tables.flat import COLUMNS, cell_records
@@ -846,6 +847,37 @@ def test_a_table_is_written_of_the_papers_that_have_it(tmp_path: Path, capsys: p
     assert written == {"clag_table03.csv", "memfly_table03.csv", "xmemory_table03.csv"}
 
 
+def test_runs_on_data_of_ones_own_are_in_no_folder_that_git_tracks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a user asked of a private data set was in results/tables/all_systems.md, ready to be committed."""
+    monkeypatch.setattr(places, "RESULTS", tmp_path / "results")
+    full(memory="rag").write(tmp_path / "runs")
+    full(memory="amem", dataset="custom").write(tmp_path / "runs")
+    full(memory="clag", dataset="mychats").write(tmp_path / "runs")  # a preset of --config-dir
+    said = {}
+    for out in (tmp_path / "results" / "tables", tmp_path / "elsewhere"):
+        assert main(["--runs", str(tmp_path / "runs"), "--out", str(out)]) == 0
+        said[out.name] = capsys.readouterr().out
+    pages = {out: (tmp_path / out / "all_systems.md").read_text() for out in ("results/tables", "elsewhere")}
+    assert not any(name in pages["results/tables"] for name in ("custom", "mychats"))
+    assert all(name in pages["elsewhere"] for name in ("custom", "mychats"))
+    assert "left out: 2 runs on data of your own, since git tracks" in said["tables"]
+    assert "`memsys tables --out FOLDER` shows them" in said["tables"]
+    assert "of your own" not in said["elsewhere"]
+
+
+def test_of_several_runs_that_are_left_out_one_line_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Six failed runs gave some fifteen lines before each table."""
+    say_left_out([f"runs/{name}: not complete (incomplete: the server is gone)" for name in "ab"])
+    say_left_out(["runs/a: not complete (incomplete)"])
+    say_left_out([])
+    assert capsys.readouterr().out.splitlines() == [
+        "left out: 2 runs (runs/a and 1 more); name one alone to see why",
+        "left out: runs/a: not complete (incomplete)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -987,5 +1019,9 @@ def test_a_run_with_answer_prompts_of_another_wording_is_a_row_of_its_own() -> N
 
 def test_runs_that_no_table_has_are_told_in_one_line_for_each_reason(capsys: pytest.CaptureFixture[str]) -> None:
     """A checkout's summaries gave more than a hundred lines below a paper's tables."""
-    tables_main._report_unused({"b/3": "of no table", "a/1": "of no table", "a/2": "of no table", "c": "recorded"})
+    unused = {"b/3": "of no table", "a/1": "of no table", "a/2": "of no table", "c": "recorded"}
+    tables_main._report_unused([unused])
     assert capsys.readouterr().out.splitlines() == ["left out: a/1 and 2 more: of no table", "left out: c: recorded"]
+    tables_main._report_unused([unused, {"c": "of no table here", "d": "recorded"}])
+    line = "in no paper's table: 1 run; `memsys tables --paper NAME` says why"
+    assert capsys.readouterr().out.splitlines() == [line]
