@@ -6,8 +6,7 @@ card says so. Question ids are positions in the published file, so the list hold
 """
 
 import csv
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -55,21 +54,6 @@ class AuditedQuestion:
         return "unsound" if self.code == "answerable" else "unclear" if self.code == "ambiguous" else "sound"
 
 
-@dataclass(frozen=True, slots=True)
-class ReaderAgreement:
-    """Agreement of the two readers.
-
-    Attributes:
-        questions: read by both.
-        same: with the same code.
-        kappa: Cohen's kappa of the codes.
-    """
-
-    questions: int
-    same: int
-    kappa: float
-
-
 def read_category5(path: Path = PATH) -> dict[str, AuditedQuestion]:
     """Read the audit by question id; empty where someone has taken the file out.
 
@@ -106,12 +90,3 @@ def _row(row: Mapping[str, str | None], place: str) -> AuditedQuestion:
         code=text["person"] or text["code"],
         note=text["note"],
     )
-
-
-def agreement(questions: Sequence[AuditedQuestion]) -> ReaderAgreement:
-    """Compare the two readers (Cohen, 1960). Kappa is 1 where both gave every question the same single code."""
-    same = sum(each.reader_a == each.reader_b for each in questions)
-    first, second = Counter(each.reader_a for each in questions), Counter(each.reader_b for each in questions)
-    by_chance = sum(first[code] * second[code] for code in CODES) / len(questions) ** 2
-    kappa = 1.0 if by_chance == 1 else (same / len(questions) - by_chance) / (1 - by_chance)
-    return ReaderAgreement(len(questions), same, kappa)

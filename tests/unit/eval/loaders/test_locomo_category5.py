@@ -1,4 +1,4 @@
-"""The audit of LoCoMo's adversarial questions: one row each, agreement worked by hand, a person's word last."""
+"""The audit of LoCoMo's adversarial questions: one row each, agreement, a person's word last."""
 
 from collections import Counter
 from pathlib import Path
@@ -6,15 +6,12 @@ from pathlib import Path
 import pytest
 
 from eval.loaders.locomo import LocomoConfig
-from eval.loaders.locomo_category5 import CODES, AuditedQuestion, agreement, read_category5
+from eval.loaders.locomo_category5 import CODES, read_category5
 from eval.metrics.locomo import CATEGORY_5
+from eval.scoring.verdicts.agreement import cohen_kappa
 from memsys.errors import DataError
 
 HEADER = "question_id\treader_a\treader_b\tcode\tperson\tnote\n"
-
-
-def audited(a: str, b: str) -> AuditedQuestion:
-    return AuditedQuestion(f"{a}{b}", a, b, a, "")
 
 
 def test_every_disagreement_is_decided_and_noted() -> None:
@@ -26,17 +23,10 @@ def test_every_disagreement_is_decided_and_noted() -> None:
     assert Counter(each.verdict for each in questions.values()) == {"sound": 421, "unclear": 14, "unsound": 11}
 
 
-def test_agreement_by_hand() -> None:
-    """Three of four alike; by chance (3 x 2 + 1 x 2) / 16 = 1/2, so kappa is (3/4 - 1/2) / (1/2)."""
-    rows = [audited("fine", "fine"), audited("fine", "fine"), audited("fine", "ambiguous")]
-    found = agreement([*rows, audited("ambiguous", "ambiguous")])
-    assert (found.questions, found.same) == (4, 3) and found.kappa == pytest.approx(0.5)
-    assert agreement([audited("fine", "fine")]).kappa == 1.0
-
-
 def test_agreement_of_the_committed_audit() -> None:
-    found = agreement(list(read_category5().values()))
-    assert (found.questions, found.same) == (446, 434) and found.kappa == pytest.approx(0.9385, abs=1e-4)
+    found = read_category5().values()
+    kappa = cohen_kappa([each.reader_a for each in found], [each.reader_b for each in found])
+    assert kappa == pytest.approx(0.9385, abs=1e-4)
 
 
 def test_a_person_overrules_the_readers(tmp_path: Path) -> None:
