@@ -32,7 +32,7 @@ from eval.runs.folders import SUMMARIES, summary_folder
 from eval.runs.identity import identity_hash
 from eval.runs.records import SCHEMA_VERSION, ReferenceRecord, ScoreRow
 from eval.scoring.answers import gold_answers, in_known_words, score_answer
-from eval.scoring.config import STORED_DECIMALS, Scores
+from eval.scoring.config import Scores
 from memsys.vocabulary import Json
 
 Policy = Literal["always_abstain", "always_trap", "coin_flip"]
@@ -68,8 +68,8 @@ def floor_row(policy: Policy, reference: ReferenceRecord, abstention: str) -> Sc
         scores = {name: _middle(heads[name], tails[name]) for name in heads}
     else:
         scores = _scores(floor_answer(policy, reference, abstention), reference, abstention)
-    rounded = {name: None if value is None else round(value, STORED_DECIMALS) for name, value in scores.items()}
-    return ScoreRow(reference.question_id, reference.conversation_id, reference.category, rounded, reference.kind)
+    row = ScoreRow(reference.question_id, reference.conversation_id, reference.category, scores, reference.kind)
+    return exported_row(row)
 
 
 def _scores(answer: str, reference: ReferenceRecord, abstention: str) -> Scores:
@@ -155,7 +155,7 @@ def _record(policy: Policy, name: str, data: LoadedData, config: Mapping[str, Ma
 def _write(policy: Policy, references: Sequence[ReferenceRecord], record: Mapping[str, Any], out: Path) -> Path:
     abstention = record["config"]["reader"]["abstention"]
     target = summary_folder(out, record)
-    rows = [exported_row(floor_row(policy, reference, abstention)) for reference in references]
+    rows = [floor_row(policy, reference, abstention) for reference in references]
     meta = {"config": {"metrics": [metric.name for metric in floor_metrics()]}, "models": {}}
     write_export(target, ExportedRun(record, meta, {}, rows))
     return target

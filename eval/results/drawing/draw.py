@@ -12,6 +12,7 @@ from eval.results.drawing.figures import (
     PALETTE,
     STYLE,
     Point,
+    bar_lengths,
     escape_texts,
     load_pyplot,
     log_axis,
@@ -189,19 +190,12 @@ def _whiskers(axes: "Axes", x: Sequence[float], points: Sequence[Point]) -> None
         axes.errorbar(
             [place for place, _ in known],
             [point.value for _, point in known],
-            yerr=_errors([point for _, point in known]),
+            yerr=bar_lengths([point for _, point in known]),
             linestyle="none",
             ecolor=GREY,
             elinewidth=1.0,
             capsize=2,
         )
-
-
-def _errors(points: Sequence[Point]) -> list[list[float]]:
-    return [
-        [max(0.0, point.value - point.low) for point in points],
-        [max(0.0, point.high - point.value) for point in points],
-    ]
 
 
 def _lines(axes: "Axes", panel: Panel) -> None:
@@ -253,6 +247,6 @@ def _errorbar(axes: "Axes", curve: Curve, x: Sequence[float], points: Sequence[P
     }
     values = [point.value for point in points]
     if any(point.high > point.low for point in points):
-        axes.errorbar(x, values, yerr=_errors(points), elinewidth=1.0, capsize=2, **style)
+        axes.errorbar(x, values, yerr=bar_lengths(points), elinewidth=1.0, capsize=2, **style)
     else:
         axes.plot(x, values, **style)
