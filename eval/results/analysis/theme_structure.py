@@ -7,8 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from eval.runs.records import ConversationRecord, RetrievalRecord
-from eval.scoring.answer_coverage import mean
+from eval.scoring.means import mean_or_none
 from memsys.llm.ledger import CallRecord
 
 #: Phases of a question; construction is not counted.
@@ -34,9 +36,9 @@ def reassignment(paths: Sequence[Sequence[str]]) -> dict[str, float | None]:
         origins[path[-1]][path[0]] += 1
     ancestors = {theme: counts.most_common(1)[0][0] for theme, counts in origins.items()}
     return {
-        "by_id": mean([float(path[0] != path[-1]) for path in known]),
-        "by_content": mean([float(path[0] != ancestors[path[-1]]) for path in known]),
-        "ever": mean([float(len(set(path)) > 1) for path in known]),
+        "by_id": mean_or_none([float(path[0] != path[-1]) for path in known]),
+        "by_content": mean_or_none([float(path[0] != ancestors[path[-1]]) for path in known]),
+        "ever": mean_or_none([float(len(set(path)) > 1) for path in known]),
     }
 
 
@@ -52,12 +54,12 @@ def structure(conversations: Sequence[ConversationRecord]) -> dict[str, Any]:
         "episodes": sum(each["episodes"] for each in statistics),
         "facts": sum(each["facts"] for each in statistics),
         "themes": len(sizes),
-        "turns_per_episode": mean(messages),
-        "facts_per_theme": mean(sizes),
+        "turns_per_episode": mean_or_none(messages),
+        "facts_per_theme": mean_or_none(sizes),
         "theme_sizes": {str(size): count for size, count in sorted(Counter(sizes).items())},
         "reassignment": reassignment(paths),
         "causes": dict(sorted(causes.items())),
-        "objective": {stage: mean([each["objective"][stage] for each in statistics]) for stage in stages},
+        "objective": {stage: mean_or_none([each["objective"][stage] for each in statistics]) for stage in stages},
     }
 
 
@@ -96,30 +98,20 @@ def gate(retrievals: Sequence[RetrievalRecord]) -> dict[str, Any]:
     The quantiles are what thresholds for a new backbone are chosen from, on questions that are not scored.
     """
     traces = [record.trace for record in retrievals if "probes" in record.trace]
-    gains = sorted(float(probe["gain"]) for trace in traces for probe in trace["probes"])
+    gains = [float(probe["gain"]) for trace in traces for probe in trace["probes"]]
     return {
         "questions": len(traces),
-        "probes": mean([len(trace["probes"]) for trace in traces]),
-        "admitted": mean([len(trace["episodes"]) for trace in traces]),
-        "expanded": mean([len(trace["expanded"]) for trace in traces]),
-        "facts": mean([len(trace["facts"]) for trace in traces]),
-        "themes": mean([len(trace["themes"]) for trace in traces]),
+        "probes": mean_or_none([len(trace["probes"]) for trace in traces]),
+        "admitted": mean_or_none([len(trace["episodes"]) for trace in traces]),
+        "expanded": mean_or_none([len(trace["expanded"]) for trace in traces]),
+        "facts": mean_or_none([len(trace["facts"]) for trace in traces]),
+        "themes": mean_or_none([len(trace["themes"]) for trace in traces]),
         "fallbacks": dict(sorted(Counter(name for trace in traces for name in trace["fallbacks"]).items())),
-        "gain_quantiles": {f"{share:g}": quantile(gains, share) for share in _QUANTILES},
+        "gain_quantiles": {f"{share:g}": float(np.quantile(gains, share)) if gains else None for share in _QUANTILES},
         "seconds": _spans(traces),
     }
 
 
-def quantile(ordered: Sequence[float], share: float) -> float | None:
-    """Return a quantile of ordered values, between neighbours by their distance; ``None`` of nothing."""
-    if not ordered:
-        return None
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
-
-
 def _spans(traces: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     names = dict.fromkeys(name for trace in traces for name in trace.get("spans", {}))
-    return {name: mean([trace["spans"][name] for trace in traces if name in trace["spans"]]) for name in names}
+    return {name: mean_or_none([trace["spans"][name] for trace in traces if name in trace["spans"]]) for name in names}

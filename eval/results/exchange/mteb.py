@@ -9,12 +9,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
-from math import log2
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from eval.metrics.evidence import discounted_gain, ranked_turns
+from eval.metrics.evidence import ndcg, rank_holding, ranked_turns, recall, reciprocal_rank
 from eval.results.exchange.languages import language_of
 from eval.results.stored_run import StoredRun
 from eval.runs.files import write_atomic
@@ -126,18 +125,13 @@ def retrieval_scores(ranked: Sequence[tuple[Sequence[str], frozenset[str]]]) -> 
     """
     found: dict[str, float] = {}
     for depth in DEPTHS:
-        values = [(_ranks(ranking, gold, depth), len(gold)) for ranking, gold in ranked]
-        found[f"recall_at_{depth}"] = _mean([len(ranks) / wanted for ranks, wanted in values])
-        ideal = [sum(1 / log2(rank + 1) for rank in range(1, min(wanted, depth) + 1)) for _, wanted in values]
-        found[f"ndcg_at_{depth}"] = _mean(
-            [discounted_gain(ranks) / best for (ranks, _), best in zip(values, ideal, strict=True)]
-        )
-        found[f"mrr_at_{depth}"] = _mean([1 / ranks[0] if ranks else 0.0 for ranks, _ in values])
+        rankings = [
+            rank_holding([[turn == one for one in gold] for turn in turns[:depth]], len(gold)) for turns, gold in ranked
+        ]
+        found[f"recall_at_{depth}"] = _mean([recall(each, depth) for each in rankings])
+        found[f"ndcg_at_{depth}"] = _mean([ndcg(each, depth) for each in rankings])
+        found[f"mrr_at_{depth}"] = _mean([reciprocal_rank(each) for each in rankings])
     return found
-
-
-def _ranks(ranking: Sequence[str], gold: frozenset[str], depth: int) -> list[int]:
-    return [rank for rank, turn in enumerate(ranking[:depth], 1) if turn in gold]
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.results.analysis.theme_structure import gate, quantile, query_tokens, reassignment, structure
+from eval.results.analysis.theme_structure import gate, query_tokens, reassignment, structure
 from eval.results.analysis.xmemory_structure import RESULT, analyse, main
 from eval.runs.records import ConversationRecord, HitRecord, ReferenceRecord, RetrievalRecord
 from eval.scoring.answer_coverage import (
@@ -184,7 +184,6 @@ def test_the_gate_per_question() -> None:
     assert (found["probes"], found["admitted"], found["expanded"], found["facts"]) == (1.0, 1.0, 0.0, 2.0)
     assert found["gain_quantiles"]["0.5"] == pytest.approx(-0.2)
     assert found["fallbacks"] == {"probe:empty": 1} and found["seconds"] == {"gate": 0.5}
-    assert quantile([1.0, 2.0, 4.0], 0.75) == 3.0 and quantile([], 0.5) is None
 
 
 def write_run(folder: Path, statistics: dict[str, Any]) -> Path:
