@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.judge.judging import JudgedItem
+from eval.scoring.means import mean_or_none
 from eval.scoring.verdicts.store import AnswerVerdict
 from eval.scoring.verdicts.values import CORRECT, WRONG
 from memsys.errors import ConfigError
@@ -74,16 +75,12 @@ def judge_accuracy(probes: Sequence[ProbeAnswer], verdicts: Sequence[AnswerVerdi
         "items": len(probes),
         "verdicts": len(readable),
         "unscored": len(verdicts) - len(readable),
-        "accuracy": _share([right for own in by_grade.values() for right in own]),
-        "false_accept": _complement(_share(by_grade[WRONG])),
-        "false_reject": _complement(_share(by_grade[CORRECT])),
+        "accuracy": mean_or_none([right for own in by_grade.values() for right in own]),
+        "false_accept": _complement(mean_or_none(by_grade[WRONG])),
+        "false_reject": _complement(mean_or_none(by_grade[CORRECT])),
         "always": commonest / len(probes),
-        "by_kind": {kind: _share(kinds[kind]) for kind in dict.fromkeys(probe.kind for probe in probes)},
+        "by_kind": {kind: mean_or_none(kinds[kind]) for kind in dict.fromkeys(probe.kind for probe in probes)},
     }
-
-
-def _share(rights: Sequence[bool]) -> float | None:
-    return sum(rights) / len(rights) if rights else None
 
 
 def _complement(value: float | None) -> float | None:

@@ -12,6 +12,7 @@ from eval.runs.files import rows_done
 from eval.runs.load import load_answers, load_references, read_record
 from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.answers import answer_scores
+from eval.scoring.means import mean_or_none
 
 #: Statuses of a run that goes on by itself.
 NOT_SCORED = "answered, not scored yet"
@@ -87,8 +88,8 @@ def answers_so_far(folder: Path, config: PageConfig) -> tuple[int, float | None,
         return 0, None, []
     gold = load_references(folder)
     found = [_scored(answer, gold[name], config.live_score) for name, answer in load_answers(folder).items()]
-    scores = [one.score for one in found if one.score is not None]
-    return len(found), (sum(scores) / len(scores) if scores else None), found[: -config.live - 1 : -1]
+    score = mean_or_none(one.score for one in found if one.score is not None)
+    return len(found), score, found[: -config.live - 1 : -1]
 
 
 def _scored(answer: AnswerRecord, reference: ReferenceRecord, metric: str) -> LiveAnswer:

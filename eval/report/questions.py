@@ -12,6 +12,7 @@ from eval.results.stored_run import StoredRun
 from eval.runs.load import load_answers, load_references, load_retrievals
 from eval.runs.memories import Memories
 from eval.runs.records import AnswerRecord, ReferenceRecord, RetrievalRecord, ScoreRow, question_text
+from eval.scoring.means import mean_or_none
 from eval.scoring.verdicts.store import StoredVerdicts, load_judged
 from memsys.vocabulary import Json
 
@@ -64,12 +65,11 @@ class Read:
     @property
     def seconds(self) -> float | None:
         """Mean wall time of a question as it was run, waiting for other questions included; ``None`` if not timed."""
-        times = [
+        return mean_or_none(
             answer.retrieve_seconds + answer.answer_seconds
             for answer in self.answers.values()
             if answer.retrieve_seconds is not None and answer.answer_seconds is not None
-        ]
-        return sum(times) / len(times) if times else None
+        )
 
 
 @dataclass

@@ -8,6 +8,7 @@ from statistics import median
 from eval.loaders.question_types import ADVERSARIAL
 from eval.metrics.registry import METRICS
 from eval.runs.records import ScoreRow
+from eval.scoring.means import mean_or_none
 from eval.scoring.protocols import Adversarial, Averaging, Protocol, Weighting
 from memsys.vocabulary import Json
 
@@ -93,8 +94,7 @@ def mean_of(values: Iterable[float | None]) -> Mean:
     """Return the mean over the scored questions."""
     everything = list(values)
     scored = [value for value in everything if value is not None]
-    value = fsum(scored) / len(scored) if scored else None
-    return Mean(value, len(scored), len(everything) - len(scored))
+    return Mean(mean_or_none(scored), len(scored), len(everything) - len(scored))
 
 
 def undoubted(rows: Sequence[ScoreRow], mark: str) -> list[ScoreRow]:

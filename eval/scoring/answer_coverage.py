@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from eval.scoring.means import mean_if_known, mean_or_none
 from memsys.index.words import STOP_WORDS
 
 _WORD = re.compile(r"[a-z0-9]+")
@@ -93,21 +94,10 @@ def coverage(questions: Sequence[Retrieved]) -> dict[str, float | int | None]:
     sets = [greedy_cover(asked[place].answer, asked[place].blocks) or [] for place in covered]
     return {
         "questions": len(asked),
-        "covered": mean([float(end is not None) for end in ends]),
-        "blocks": mean(spent),
-        "tokens": _mean_if_known(tokens),
-        "blocks_covered": mean([spent[place] for place in covered]),
-        "tokens_covered": _mean_if_known([tokens[place] for place in covered]),
-        "blocks_greedy": mean([len(chosen) for chosen in sets]),
+        "covered": mean_or_none([float(end is not None) for end in ends]),
+        "blocks": mean_or_none(spent),
+        "tokens": mean_if_known(tokens),
+        "blocks_covered": mean_or_none([spent[place] for place in covered]),
+        "tokens_covered": mean_if_known([tokens[place] for place in covered]),
+        "blocks_greedy": mean_or_none([len(chosen) for chosen in sets]),
     }
-
-
-def _mean_if_known(values: Sequence[float | None]) -> float | None:
-    """Return the mean; ``None`` of nothing, and where a value is not known."""
-    known = [value for value in values if value is not None]
-    return mean(known) if len(known) == len(values) else None
-
-
-def mean(values: Sequence[float]) -> float | None:
-    """Return the mean; ``None`` of nothing."""
-    return sum(values) / len(values) if values else None

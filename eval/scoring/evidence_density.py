@@ -10,7 +10,8 @@ from typing import Any
 
 from eval.loaders.question_types import ADVERSARIAL
 from eval.runs.records import ReferenceRecord, RetrievalRecord
-from eval.scoring.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of, mean
+from eval.scoring.answer_coverage import Retrieved, content_words, coverage, hit_shares, hits_of
+from eval.scoring.means import mean_or_none
 from eval.scoring.shown import shown_hits, texts_of
 
 
@@ -38,7 +39,7 @@ def evidence_density(
     return {
         "hits": {name: hit_shares(hits) for name, hits in [*sorted(found.items()), ("all", whole)]},
         "coverage": coverage(list(asked.values())),
-        "answer_words": mean([len(question.answer) for question in asked.values()]),
+        "answer_words": mean_or_none([len(question.answer) for question in asked.values()]),
     }
 
 

@@ -15,6 +15,7 @@ from eval.runs.records import ConversationRecord, RetrievalRecord
 from eval.runs.snapshot import load_texts
 from eval.runs.snapshots import snapshot_name
 from eval.scoring.entry_places import EntryPlace, entry_places, reach
+from eval.scoring.means import mean_if_known
 from eval.scoring.shown import shown_memories
 from memsys.vocabulary import Json
 
@@ -202,9 +203,9 @@ def _counts(
 def _hits(retrievals: Collection[RetrievalRecord]) -> dict[str, Json]:
     hits = [hit for retrieval in retrievals for hit in retrieval.hits]
     shown = [shown_memories(retrieval) for retrieval in retrievals]
-    named = [len({turn for hit in found for turn in hit.turn_ids}) for found in shown if found is not None]
+    named = [None if found is None else len({turn for hit in found for turn in hit.turn_ids}) for found in shown]
     return {
         "hits": len(hits),
         "hits_naming_turns": sum(bool(hit.turn_ids) for hit in hits),
-        "context_turns": sum(named) / len(named) if named and len(named) == len(shown) else None,
+        "context_turns": mean_if_known(named),
     }

@@ -21,7 +21,7 @@ from eval.results.tables.costs import dollars_of, read_totals, write_tokens_per_
 from eval.results.tables.judges import JudgeGroup
 from eval.results.tables.variants import label_of
 from eval.scoring import estimates
-from eval.scoring.aggregate import undoubted
+from eval.scoring.aggregate import mean_of, undoubted
 from eval.scoring.beam import AVERAGING, is_beam_score
 from eval.scoring.call_costs import READ_PHASES
 from eval.scoring.estimates import mean_value
@@ -285,9 +285,8 @@ def _audited(run: StoredRun, protocol: Protocol) -> dict[str, ComparisonEstimate
 
 
 def _abstentions(run: StoredRun) -> ComparisonEstimate | None:
-    values = [row.metrics.get("abstained") for row in run.rows if row.kind == ADVERSARIAL]
-    known = [value for value in values if value is not None]
-    return ComparisonEstimate(100 * sum(known) / len(known), questions=len(known)) if known else None
+    found = mean_of(row.metrics.get("abstained") for row in run.rows if row.kind == ADVERSARIAL)
+    return None if found.value is None else ComparisonEstimate(100 * found.value, questions=found.scored)
 
 
 def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, ComparisonEstimate]:
@@ -327,7 +326,7 @@ def _embedding_dollars(run: StoredRun) -> float | None:
         return 0.0
     if counted is None:
         return None
-    return price.of(sum(counted["by_phase"].get(phase, 0) for phase in READ_PHASES)) / max(run.asked, 1)
+    return price.of(sum(counted["by_phase"].get(phase, 0) for phase in READ_PHASES)) / run.asked
 
 
 def price_dates(runs: Iterable[StoredRun]) -> str:

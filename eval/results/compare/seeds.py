@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
-from math import fsum
 from statistics import stdev
 
 from eval.config.answer_prompts import answer_prompts
 from eval.results.stored_run import StoredRun
+from eval.results.tables.candidates import averaged_rows
 from eval.results.tables.judges import judge_groups
 from eval.runs.records import ScoreRow
 from eval.scoring.beam import order_columns, score_columns
@@ -104,22 +104,6 @@ def _without(columns: Set[str], rows: tuple[ScoreRow, ...]) -> tuple[ScoreRow, .
         replace(row, metrics={name: value for name, value in row.metrics.items() if name not in columns})
         for row in rows
     )
-
-
-def averaged_rows(runs: Sequence[StoredRun]) -> tuple[ScoreRow, ...]:
-    """Average every score question by question; one that a run could not score stays unscored."""
-    by_run = [{row.question_id: row.metrics for row in run.rows} for run in runs]
-    return tuple(
-        replace(
-            row, metrics={name: _mean([rows[row.question_id].get(name) for rows in by_run]) for name in row.metrics}
-        )
-        for row in runs[0].rows
-    )
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fsum(known) / len(values) if len(known) == len(values) else None
 
 
 def fewer_seeds(ours: Repeats, theirs: Repeats) -> tuple[int, ...]:

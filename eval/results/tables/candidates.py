@@ -15,6 +15,7 @@ from eval.results.tables.variants import run_variant
 from eval.runs.records import ScoreRow
 from eval.runs.run_json import has_random_weights
 from eval.scoring.aggregate import ABSTENTION
+from eval.scoring.means import mean_if_known
 from eval.scoring.shown import SHOWN_CHARS
 
 #: Begins the columns of verdicts that were recorded with the answers.
@@ -218,18 +219,19 @@ def mean_over_runs(runs: Sequence[StoredRun], metric: str) -> tuple[ScoreRow, ..
     """Average one metric question by question; a question counts when every run scored it."""
     if len(runs) == 1:
         return runs[0].rows
-    values: dict[tuple[str, str], list[float | None]] = defaultdict(list)
-    names = (metric, ABSTENTION)  # which stands for the metric in category 5 where abstaining is right
-    for run in runs:
-        for row in run.rows:
-            for name in names:
-                values[row.question_id, name].append(row.metrics.get(name))
+    return averaged_rows(runs, (metric, ABSTENTION))  # which stands for the metric in category 5
+
+
+def averaged_rows(runs: Sequence[StoredRun], names: Sequence[str] = ()) -> tuple[ScoreRow, ...]:
+    """Average scores question by question, all of them unless named; one that a run could not score stays unscored."""
+    by_run = [{row.question_id: row.metrics for row in run.rows} for run in runs]
     return tuple(
-        replace(row, metrics={name: _mean(values[row.question_id, name], len(runs)) for name in names})
+        replace(
+            row,
+            metrics={
+                name: mean_if_known([rows.get(row.question_id, {}).get(name) for rows in by_run])
+                for name in names or row.metrics
+            },
+        )
         for row in runs[0].rows
     )
-
-
-def _mean(values: Sequence[float | None], count: int) -> float | None:
-    known = [value for value in values if value is not None]
-    return fsum(known) / count if len(known) == count else None

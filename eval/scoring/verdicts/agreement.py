@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+from eval.scoring.means import mean_or_none
 from eval.scoring.verdicts.values import CORRECT, WRONG
 
 
@@ -58,5 +59,5 @@ def agreement(one: Mapping[str, str], two: Mapping[str, str]) -> JudgeAgreement:
     """Compare two judges on the questions that both decided."""
     common = sorted(one.keys() & two.keys())
     ours, theirs = [one[name] for name in common], [two[name] for name in common]
-    agree = sum(a == b for a, b in zip(ours, theirs, strict=True)) / len(common) if common else None
+    agree = mean_or_none(a == b for a, b in zip(ours, theirs, strict=True))
     return JudgeAgreement(len(common), agree, cohen_kappa(ours, theirs))

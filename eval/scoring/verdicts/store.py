@@ -18,6 +18,7 @@ from eval.runs.records import ScoreRow
 from eval.runs.rows import read_rows
 from eval.scoring.beam import has_questions, with_beam_scores
 from eval.scoring.config import is_verdict
+from eval.scoring.means import mean_or_none
 from eval.scoring.verdicts.orders import JudgedOrders, judged_orders, order_path, ordered_answers, read_pairs
 from eval.scoring.verdicts.values import PARTIAL, WORTH
 from memsys.errors import RunDirectoryError, ScoringError
@@ -118,8 +119,7 @@ class StoredVerdicts:
 
 def share(verdicts: Iterable[str | None], worth: Mapping[str, float] = WORTH) -> float | None:
     """Return the mean value of the readable verdicts: the share that is ``CORRECT``, where none is ``PARTIAL``."""
-    readable = [worth[verdict] for verdict in verdicts if verdict is not None]
-    return sum(readable) / len(readable) if readable else None
+    return mean_or_none(worth[verdict] for verdict in verdicts if verdict is not None)
 
 
 def input_digest(question: str, gold: str, answer: str) -> str:

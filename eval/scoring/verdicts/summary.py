@@ -1,7 +1,7 @@
 """Verdicts of judges on a run, for its summary."""
 
 from collections.abc import Sequence
-from statistics import fmean, pstdev
+from statistics import pstdev
 
 from eval.metrics.ordering import MODEL_ORDER_METRICS
 from eval.runs.records import ScoreRow
@@ -9,6 +9,7 @@ from eval.scoring.aggregate import Mean, mean_of
 from eval.scoring.beam import beam_scores, has_questions, with_beam_scores
 from eval.scoring.estimates import mean_of_scores
 from eval.scoring.inference import MICRO, MeanRule, MetricScores
+from eval.scoring.means import mean_or_none
 from eval.scoring.verdicts.store import ORDER, StoredVerdicts, with_judge
 from memsys.vocabulary import Json
 
@@ -94,7 +95,7 @@ def _repeats(judged: StoredVerdicts) -> Json:
     known = [value for value in accuracies if value is not None]
     return {
         "accuracies": accuracies,
-        "mean": fmean(known) if known else None,
+        "mean": mean_or_none(known),
         "std": pstdev(known) if known else None,
         "changed": judged.changed(),
     }
