@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.commands.commands import explains_errors, program, start
-from eval.commands.rendering.table import Column, Table, columns, texts
+from eval.commands.rendering.table import DASH, Column, Table, columns, texts
 from eval.commands.rendering.terminal import show
 from eval.commands.terminal import say, stage
 from eval.commands.whole_numbers import count
@@ -195,14 +195,14 @@ def _under(run: Path, summary: Any, labels: "LabelView") -> Any:
 
 
 def _percent(mean: float | None) -> str:
-    return "–" if mean is None else f"{100 * mean:.2f}"
+    return DASH if mean is None else f"{100 * mean:.2f}"
 
 
 def _in_unit(metric: str, mean: float | None) -> str:
     """Return a mean in the unit of its metric: percent for a share, seconds, words."""
     from eval.metrics.registry import scale_of
 
-    return "–" if mean is None else f"{scale_of(metric) * mean:.2f}"
+    return DASH if mean is None else f"{scale_of(metric) * mean:.2f}"
 
 
 def _answer_table(summary: Any) -> Table:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from eval.commands.rendering.table import Table, columns
+from eval.commands.rendering.table import DASH, Table, columns
 from eval.commands.rendering.terminal import show as show_table
 from eval.commands.terminal import console, say
 from eval.metrics.ordering import MODEL_ORDER_METRICS
@@ -125,11 +125,11 @@ def _by_people(entry: Mapping[str, Json]) -> tuple[str, str]:
     known = figures_for(entry)
     people = known.get(BY_PEOPLE)
     if people is None and OF_GOLD in known:  # a mean over a rubric's items cannot be corrected like a share
-        return "–", "–"
+        return DASH, DASH
     if people is None:
-        return "not measured", "–"
+        return "not measured", DASH
     share = None if entry["correct"] is None else corrected_share(entry["correct"], people)
-    return _percent(share), "–" if people.kappa is None else f"{people.kappa:.2f}"
+    return _percent(share), DASH if people.kappa is None else f"{people.kappa:.2f}"
 
 
 def _agreements(judged: Sequence[StoredVerdicts]) -> Table:
@@ -142,4 +142,4 @@ def _agreements(judged: Sequence[StoredVerdicts]) -> Table:
 
 
 def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}"
+    return DASH if value is None else f"{100 * value:.1f}"

@@ -14,7 +14,7 @@ from typing import Any
 from eval.commands.commands import EXIT_DONE, described, explains_errors, start
 from eval.commands.help_text import Paragraphs
 from eval.commands.rendering.markdown import render_markdown, replace_tables
-from eval.commands.rendering.table import Span, Table, texts
+from eval.commands.rendering.table import DASH, Span, Table, texts
 from eval.commands.terminal import say
 from eval.config.presets import make_preset
 from eval.parity.__main__ import OUT
@@ -32,7 +32,7 @@ HEADS = (
 )  # fmt: skip
 #: Version of the code of a stage without a result, and its cells where no page has any.
 _EARLIER = "earlier"
-_NOT_RUN = (*("–" for _ in HEADS[2:]), "not run")
+_NOT_RUN = (*(DASH for _ in HEADS[2:]), "not run")
 
 
 def released_table() -> str:

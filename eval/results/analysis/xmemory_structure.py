@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.commands.commands import explains_errors, start
-from eval.commands.rendering.table import Table, columns
+from eval.commands.rendering.table import DASH, Table, columns
 from eval.commands.rendering.terminal import show
 from eval.loaders.question_types import ADVERSARIAL
 from eval.results.analysis.theme_structure import gate, query_tokens, structure
@@ -94,7 +94,7 @@ def _cell(result: Mapping[str, Any], path: Sequence[str], factor: int) -> str:
     for name in path:
         value = None if value is None else value.get(name)
     if value is None:
-        return "–"
+        return DASH
     return str(value) if isinstance(value, int) else f"{factor * value:.2f}"
 
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from eval.commands.rendering.table import DASH
 from eval.results.drawing.figure_spec import Panel
 from eval.results.drawing.figures import GREY, PALETTE
 
@@ -13,8 +14,6 @@ _SIZE = 8
 _HEIGHT = 0.72
 #: Hatches of the curves, so that they differ without colour.
 _HATCHES = ("", "///")
-#: Stands in the place of a bar.
-UNKNOWN = "–"
 
 
 def draw_stages(axes: "Axes", panel: Panel) -> None:
@@ -29,7 +28,7 @@ def draw_stages(axes: "Axes", panel: Panel) -> None:
             axes.barh(middle, value, height, facecolor="white" if hatch else colour, edgecolor=colour, hatch=hatch)
             axes.text(value + 1.5, middle, f"{value:.1f}", va="center", fontsize=_SIZE, color=GREY)
         if not found:
-            axes.text(1.5, number, UNKNOWN, va="center", fontsize=_SIZE, color=GREY)
+            axes.text(1.5, number, DASH, va="center", fontsize=_SIZE, color=GREY)
     axes.set_yticks(range(len(panel.places)), panel.places, fontsize=_SIZE)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(panel.places) - 0.5, -0.5)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from eval.commands.rendering.table import DASH
 from eval.results.drawing.figure_spec import Curve, Panel, Place, Sheet, exact
 from eval.results.drawing.figures import Point
-from eval.results.drawing.stages import UNKNOWN
 from eval.results.own.report import QualityGroup, SystemQuality, quality_groups
 from eval.results.own.stages import STAGES
 from eval.results.stored_run import StoredRun
@@ -36,7 +36,7 @@ def _sheet(group: QualityGroup) -> Sheet:
         "that is stored, among the first 5 and 10 retrieved memories and in the context; hatched: F1 of the questions "
         "of which all gold turns came that far, where there is one, and last of all questions; means in percent. An "
         "entry that was merged or rewritten counts for every turn it came from. "
-        f"{UNKNOWN} nothing is ranked, or not known."
+        f"{DASH} nothing is ranked, or not known."
     )
     panels = tuple(_panel(one, title) for one, title in zip(shown, _titles(shown), strict=True))
     width = max(_WIDTH, _LEAST_WIDTH / min(len(panels), _COLUMNS))
