@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from baselines.external.config import ExternalConfig
-from baselines.external.store import Found, Item, Sources, Store
+from baselines.external.store import Item, Sources, Store, Traced
 from memsys.errors import MemoryProtocolError
 from memsys.llm.scope import CallScope, call_scope
 from memsys.llm.usage import unmetered
@@ -57,16 +58,25 @@ class ExternalMemory(BaseMemory):
             await self._settle(CallScope("consolidate"))
 
     async def retrieve(self, query: str) -> Retrieval:
-        """Search; results are traced to turns by the ids that they name, else by their text."""
+        """Search; results are traced to turns by the ids that they name, else by their text; the trace counts each."""
         scope = call_scope.get(CallScope("retrieve"))
         async with self._lock:
             await self._settle(scope)
             lent = self._lent is not None
             found = await self._step(scope, self._store.search(query, self._config.k)) if lent else None
         found = list(await self._store.search(query, self._config.k) if found is None else found)[: self._config.k]
-        hits = tuple(self._hit(one, rank) for rank, one in enumerate(found, 1))
-        traced = all(hit.turn_ids for hit in hits)
-        return Retrieval(hits, "\n".join(hit.text for hit in hits), traced=traced)
+        origins = [self._sources.trace(one) for one in found]
+        hits = tuple(
+            Hit(one.text, 1.0 / rank if one.score is None else one.score, turns, one.memory_id)
+            for rank, (one, (_, turns)) in enumerate(zip(found, origins, strict=True), 1)
+        )
+        counts = Counter(kind for kind, _ in origins)
+        return Retrieval(
+            hits,
+            "\n".join(hit.text for hit in hits),
+            trace={"traced": {kind: counts[kind] for kind in get_args(Traced)}},
+            traced=not counts["none"],
+        )
 
     def state(self) -> State:
         """Return what was added, with the ids that came back."""
@@ -107,11 +117,10 @@ class ExternalMemory(BaseMemory):
             )  # fmt: skip
 
     def statistics(self) -> Mapping[str, Any]:
-        """Return the number of additions, how results were traced to turns, and what the memory says of itself."""
+        """Return the number of additions, and what the memory says of itself."""
         return {
             "added": len(self._items),
             "named_ids": sum(bool(ids) for ids in self._ids),
-            "traced": dict(self._sources.counts),
             **({"other_replies": self._other_replies} if self._other_replies else {}),
             **({"memory": dict(own)} if (own := self._store.statistics()) else {}),
         }
@@ -170,7 +179,3 @@ class ExternalMemory(BaseMemory):
     def _text(self, turn: Turn) -> str:
         line = self._parts.turn_format.render(turn)
         return f"[{turn.date_time}] {line}" if turn.date_time and self._config.dates == "text" else line
-
-    def _hit(self, found: Found, rank: int) -> Hit:
-        score = 1.0 / rank if found.score is None else found.score
-        return Hit(found.text, score, self._sources.trace(found), found.memory_id)

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from memsys.vocabulary import Json, Turn
+
+#: What says from which turns a result came.
+Traced = Literal["ids", "text", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +90,10 @@ class Sources:
     Attributes:
         turns: item key, turn id, or an id that ``add`` returned -> ids of turns.
         texts: text as it was added -> ids of turns.
-        counts: hits by how they were traced: ``ids``, ``text``, ``none``.
     """
 
     turns: dict[str, tuple[str, ...]] = field(default_factory=dict)
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=lambda: {"ids": 0, "text": 0, "none": 0})
 
     def added(self, item: Item, given: Sequence[str]) -> None:
         """Record what an item was made of and which ids the memory returned for it."""
@@ -105,12 +106,11 @@ class Sources:
         self.texts[_plain(item.text)] = ids
         self.texts.update({_plain(text): (turn_id,) for text, turn_id in zip(item.texts, ids, strict=True)})
 
-    def trace(self, found: Found) -> tuple[str, ...]:
-        """Return the ids of the turns that a result came from; empty where nothing says so."""
+    def trace(self, found: Found) -> tuple[Traced, tuple[str, ...]]:
+        """Return what says from which turns a result came, and their ids; none where nothing says so."""
         named = [turn for key in (*found.sources, found.memory_id) for turn in self.turns.get(key, ())]
         by_text = () if named else self.texts.get(_plain(found.text), ())
-        self.counts["ids" if named else "text" if by_text else "none"] += 1
-        return tuple(dict.fromkeys(named or by_text))
+        return "ids" if named else "text" if by_text else "none", tuple(dict.fromkeys(named or by_text))
 
 
 def _plain(text: str) -> str:

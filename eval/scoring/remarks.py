@@ -1,7 +1,9 @@
-"""Remarks on a run's figures: estimated tokens, texts that were truncated."""
+"""Remarks on a run's figures: estimated tokens, texts that were truncated, results that nothing traces to turns."""
 
 from collections.abc import Mapping
 from typing import Any
+
+from memsys.assets.hints import of_source
 
 #: What is said of texts that a model reads only the beginning of.
 _CUT = {
@@ -22,4 +24,20 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
     for name, text in _CUT.items():
         if cut := (summary.get("cut_texts") or {}).get(name):
             found.append(f"{text}: {cut}")
+    traced = _traced(summary)
+    if untraced := traced.get("none"):
+        found.append(
+            f"{untraced} of {sum(traced.values())} results could not be traced to turns, and figures by turn ids leave "
+            f"their questions out: return ids from add and search ({of_source('docs/any_memory.md')})"
+        )
     return found
+
+
+def _traced(summary: Mapping[str, Any]) -> dict[str, int]:
+    """Return the results of a memory from outside by what traced them to turns; empty for other memories."""
+    numbers = (summary.get("trace") or {}).get("numbers") or {}
+    return {
+        path.partition(".")[2]: round(found["mean"] * found["count"])
+        for path, found in numbers.items()
+        if path.startswith("traced.")
+    }

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eval.metrics.metric import Metric
-from eval.metrics.registry import METRICS, listed, matching
+from eval.metrics.registry import METRICS, SUBSTRING, listed, matching
 from eval.metrics.sessions import BY_SESSION
 from eval.results.stored_run import StoredRun
 from eval.results.tables.judges import JudgeGroup, judge_groups, unlike_judges
 from eval.scoring.beam import meaning, missing_kinds, score_columns, title
 
+#: Column and metric of evidence recall by the text of the gold turns, for memories that turn ids do not apply to.
+TEXT_RECALL = f"R@10 ({SUBSTRING[1:]})", f"recall@10{SUBSTRING}"
 #: F1 without the questions that have no answer, which some protocols score against a false one.
 ANSWERABLE = "F1 answerable"
 _UNLIKE = "; not with the settings or the model of the other judge of this name"
@@ -63,6 +65,12 @@ def evidence_columns() -> tuple[ComparisonColumn, ...]:
     return (*columns, ComparisonColumn("context", 0, "tokens of retrieved context per question"))
 
 
+def text_columns() -> tuple[ComparisonColumn, ...]:
+    """Return the column of evidence by substring, shown where results of some system cannot be traced to turns."""
+    name, metric = TEXT_RECALL
+    return (replace(_column(METRICS[metric]), name=name, matching=""),)
+
+
 def session_columns() -> tuple[ComparisonColumn, ...]:
     """Return the columns of retrievals where the data set names the sessions that hold the evidence."""
     return tuple(_column(metric) for metric in listed(retrieval=True) if metric.name in BY_SESSION)
@@ -94,7 +102,7 @@ COST_COLUMNS = (
 def columns() -> tuple[ComparisonColumn, ...]:
     """Return the columns that every comparison may have; those of judges depend on the runs."""
     answers = (*answer_columns(), *UNANSWERED_COLUMNS)
-    return (*answers, *evidence_columns(), *session_columns(), *AUDITED_COLUMNS, *COST_COLUMNS)
+    return (*answers, *evidence_columns(), *text_columns(), *session_columns(), *AUDITED_COLUMNS, *COST_COLUMNS)
 
 
 def judge_columns(runs: Sequence[StoredRun]) -> dict[ComparisonColumn, JudgeGroup]:

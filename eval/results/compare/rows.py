@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
 
+import numpy as np
+
 from eval.config.prices import dates_of, load_embedding_prices, load_prices
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.loaders.question_types import ADVERSARIAL
@@ -12,7 +14,7 @@ from eval.metrics.evidence import SHOWN_RECALL
 from eval.metrics.metric import Metric
 from eval.metrics.registry import is_share, listed, scale_of
 from eval.metrics.sessions import BY_SESSION
-from eval.results.compare.columns import ANSWERABLE, ComparisonColumn, judge_columns
+from eval.results.compare.columns import ANSWERABLE, TEXT_RECALL, ComparisonColumn, judge_columns
 from eval.results.compare.seeds import Repeats, group_repeats, listed_seeds
 from eval.results.drawing.figures import Point, point_of
 from eval.results.stored_run import StoredRun
@@ -107,20 +109,27 @@ def answer_metric(protocol: Protocol) -> tuple[str, str]:
 
 
 def recall_metric(runs: Sequence[StoredRun]) -> tuple[str, str]:
-    """Return column and metric of evidence recall: by turn, or by session where evidence names sessions alone."""
-    if not _scored(runs, _RECALL) and _scored(runs, _SESSION_RECALL):
-        return BY_SESSION[_SESSION_RECALL], _SESSION_RECALL
-    return "R@10", _RECALL
+    """Return column and metric of evidence recall: by turn, else by session, else by text, as is scored."""
+    by_turn = "R@10", _RECALL
+    choices = (by_turn, (BY_SESSION[_SESSION_RECALL], _SESSION_RECALL), TEXT_RECALL)
+    return next((choice for choice in choices if _scored(runs, choice[1])), by_turn)
 
 
 def _scored(runs: Sequence[StoredRun], metric: str) -> bool:
     return any(run.columns.has(metric) for run in runs)
 
 
+def _untraced(run: StoredRun) -> bool:
+    """Return whether some question has evidence by substring and none by turn ids."""
+    by_ids, by_text = (np.isnan(run.columns.column(metric)) for metric in (_RECALL, TEXT_RECALL[1]))
+    return bool((by_ids & ~by_text).any())
+
+
 def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow]:
     """Make one row per system, in the order given; runs that differ in their seed alone are one system."""
     lead = lead_metric(runs, protocol)[1]
     judges = judge_columns(runs)
+    text = [TEXT_RECALL] if any(map(_untraced, runs)) else []  # of all systems, to be compared
     systems = group_repeats(runs)
     named = labels([system.averaged for system in systems], [system.seeds for system in systems])
     return [
@@ -128,7 +137,7 @@ def system_rows(runs: Sequence[StoredRun], protocol: Protocol) -> list[SystemRow
             label=label,
             run=system.averaged,
             questions=len(system.averaged.rows),
-            estimates=_with_spread(system, _estimates(system, protocol, judges), protocol),
+            estimates=_with_spread(system, _estimates(system, protocol, judges, text), protocol),
             by_category=_categories(system.averaged, lead, protocol),
             repeats=system,
         )
@@ -232,6 +241,7 @@ def _with_spread(
     shown = (*listed(retrieval=False), *listed(retrieval=True))
     column, lead = answer_metric(protocol)
     metrics = {**{metric.heading: metric.name for metric in shown}, "F1": f1_metric(protocol), column: lead}
+    metrics |= dict([TEXT_RECALL])
 
     def spread(name: str) -> float | None:
         found = (
@@ -243,11 +253,15 @@ def _with_spread(
 
 
 def _estimates(
-    system: Repeats, protocol: Protocol, judges: Mapping[ComparisonColumn, JudgeGroup]
+    system: Repeats,
+    protocol: Protocol,
+    judges: Mapping[ComparisonColumn, JudgeGroup],
+    text: Sequence[tuple[str, str]],
 ) -> dict[str, ComparisonEstimate]:
     run = system.averaged
     shown = (*listed(retrieval=False), *evidence_metrics(run))
     found = {metric.heading: estimate(run, metric.name, protocol) for metric in shown}
+    found |= {column: estimate(run, metric, protocol) for column, metric in text}
     if not run.retrieval_only:
         column, lead = answer_metric(protocol)
         found |= {column: estimate(run, lead, protocol), "F1": estimate(run, f1_metric(protocol), protocol)}

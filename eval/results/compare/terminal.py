@@ -10,11 +10,13 @@ from eval.commands.terminal import console, say
 from eval.results.compare.columns import (
     AUDITED_COLUMNS,
     COST_COLUMNS,
+    TEXT_RECALL,
     UNANSWERED_COLUMNS,
     ComparisonColumn,
     answer_columns,
     evidence_columns,
     session_columns,
+    text_columns,
 )
 from eval.results.compare.formats import paired_tests
 from eval.results.compare.model import Report, cell, interval_text, seeds_text, shown_columns, spread_text
@@ -26,6 +28,7 @@ def _terminal_tables(report: Report) -> tuple[tuple[str, Sequence[ComparisonColu
     return (
         ("Answers", (*report.lead_columns, *answer_columns(), *UNANSWERED_COLUMNS)),
         ("Evidence by turn ids", evidence_columns()),
+        ("Evidence by substring", text_columns()),
         ("Evidence by session", session_columns()),
         ("Without doubtful gold, evidence by turn ids", AUDITED_COLUMNS),
         ("Cost", COST_COLUMNS),
@@ -33,7 +36,7 @@ def _terminal_tables(report: Report) -> tuple[tuple[str, Sequence[ComparisonColu
 
 
 #: Columns whose interval has room on a terminal; the files have them all.
-_WITH_INTERVAL = ("F1", "R@10")
+_WITH_INTERVAL = ("F1", "R@10", TEXT_RECALL[0])
 #: Longest name of a system that fits next to its figures on a terminal of 80 columns.
 _LONGEST = 18
 

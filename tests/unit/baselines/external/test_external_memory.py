@@ -1,6 +1,7 @@
 """Memories that are not written for the protocol: objects, functions, a server, MCP tools."""
 
 import asyncio
+import csv
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ from baselines.external.objects import ObjectStore
 from baselines.external.store import Found, Item, Sources
 from eval.check_memory import check, main
 from eval.commands.terminal import console
+from eval.config.compose import compose_run
+from eval.run import run_single
 from eval.running.composed import compose_plan
 from memsys.errors import ConfigError, MemoryProtocolError
 from memsys.llm.none import NoBackbone
@@ -189,7 +192,7 @@ def test_memories_of_every_shape_are_traced_to_turns(given: Any, traced: str) ->
     assert found.traced and len(found.hits) == 2
     expected = {"t1", "t2"} if traced == "ids" else {"t1", "t3"}
     assert {turn for hit in found.hits for turn in hit.turn_ids} == expected
-    assert counts["traced"][traced] == 2 and counts["added"] == 3
+    assert found.trace["traced"] == {"ids": 0, "text": 0, "none": 0, traced: 2} and counts["added"] == 3
 
 
 def test_what_is_made_for_a_conversation_is_closed() -> None:
@@ -220,8 +223,9 @@ def test_what_nothing_traces_is_said_to_be_untraced() -> None:
         def search(self, query: str, k: int) -> list[str]:
             return ["Ann has a cat."]
 
-    found, counts = asked(config(Rewriting))
-    assert not found.traced and found.hits[0].turn_ids == () and counts["traced"]["none"] == 1
+    found, _ = asked(config(Rewriting))
+    assert not found.traced and found.hits[0].turn_ids == ()
+    assert found.trace["traced"] == {"ids": 0, "text": 0, "none": 1}
 
 
 def test_dates_stand_before_the_text_or_apart() -> None:
@@ -244,7 +248,7 @@ def test_a_changed_memory_comes_from_all_that_changed_it() -> None:
     sources = Sources()
     for place, turn in enumerate(TURNS[:2], 1):
         sources.added(Item(f"item-{place}", (turn,), (turn.text,), "Ann"), ["m0"])
-    assert sources.trace(Found("merged", memory_id="m0")) == ("t1", "t2")
+    assert sources.trace(Found("merged", memory_id="m0")) == ("ids", ("t1", "t2"))
 
 
 def test_a_snapshot_is_added_again() -> None:
@@ -362,7 +366,8 @@ def test_a_memory_behind_http_is_traced_by_ids(server: str) -> None:
         ("t1",),
         ("t3",),
     }
-    assert counts["memory"] == {"items": 3, "pending": 0, "watched": True} and counts["traced"]["ids"] == 2
+    assert counts["memory"] == {"items": 3, "pending": 0, "watched": True}
+    assert found.trace["traced"] == {"ids": 2, "text": 0, "none": 0}
 
 
 def test_the_example_server_passes_every_check(server: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -476,6 +481,38 @@ def test_evaluate_measures_an_object_next_to_a_baseline(
     again = memsys.evaluate(Plain, baselines=[], settings=settings)
     assert again.path == result.path, "the same source and settings are the same run"
     console.cache_clear()
+
+
+class Dateless(Plain):
+    def add(self, text: str) -> None:
+        super().add(text.partition("] ")[2])
+
+
+def recalls(result: Any) -> dict[str, tuple[str, str]]:
+    """Evidence recall of each system of a comparison: by turn ids, by substring; empty where there is none."""
+    with (result.path / "comparison" / "compare.csv").open() as file:
+        return {row["system"]: (row["R@10 (turn ids)"], row["R@10 (substring)"]) for row in csv.DictReader(file)}
+
+
+def test_results_that_nothing_traces_are_counted_and_their_evidence_is_shown_by_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such a run ended without a table and without a word."""
+    settings = [f"runs_dir={tmp_path}", "embedder=hashing", "dataset.limit_questions=5"]
+    run = compose_run(["memory=object", f"memory.object={__name__}:Dateless", "mode=retrieval_only", *settings])
+    assert run is not None
+    run_single(run)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "50 of 50 results could not be traced to turns" in said
+    assert "R@10 (substring)" in said and "Evidence by turn ids" not in said
+    assert "has R@10 (substring)" in said
+    result = memsys.evaluate(Dateless, baselines=["bm25_turn"], settings=settings)
+    assert "R@10 (substring)" in result.table
+    traced = memsys.evaluate(Plain, baselines=[], settings=[*settings, "memory.dates=apart"])  # of the same texts
+    assert "substring" not in traced.table
+    by_ids, by_text = recalls(result)["Dateless"]
+    assert by_ids == "" and by_text == recalls(traced)["Plain"][0]
+    assert recalls(result)["bm25_turn"][0] == recalls(result)["bm25_turn"][1] != ""
 
 
 def test_evaluate_works_in_an_event_loop_and_takes_an_edited_class_for_another(tmp_path: Path) -> None:
