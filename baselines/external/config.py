@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from baselines.external.digests import UNPICKLABLE, digest_of
 from baselines.external.given import LENT, asks_for_models, find_object
 from memsys.credentials import check_url, check_variable
 from memsys.errors import ConfigError
@@ -80,6 +81,17 @@ class ObjectConfig(ExternalConfig):
     def lends(self) -> bool:
         """Whether a parameter ``base_url`` asks for it."""
         return asks_for_models(find_object(self.object, self.given), self.arguments)
+
+    def digest(self) -> str | None:
+        """Return the digest of the object's source and settings; ``None`` where it has none.
+
+        Raises:
+            ConfigError: it cannot be imported.
+        """
+        try:
+            return digest_of(find_object(self.object, self.given))
+        except UNPICKLABLE:
+            return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from baselines.external.config import ObjectConfig
-from eval.api.objects import UNPICKLABLE, digest_of
+from baselines.external.digests import UNPICKLABLE, digest_of
 from eval.api.parts import composed, given_backbone
 from eval.commands.terminal import console
 from eval.results.frame import load_results
@@ -22,6 +22,7 @@ from eval.running.plan import Plan, identity_of
 from eval.runs.exports import exported_runs
 from eval.runs.folders import SUMMARIES
 from eval.runs.identity import identity_hash
+from memsys.errors import ConfigError
 from memsys.llm.config import BackboneConfig
 from memsys.vocabulary import Json
 
@@ -90,8 +91,8 @@ def evaluate(  # noqa: PLR0913 - what a memory is measured on, by and next to
     name: str | None = None,
     k: int = 10,
     unit: str = "turn",
-    baselines: Sequence[str] = ("rag",),
-    settings: Sequence[str] = (),
+    baselines: str | Sequence[str] = ("rag",),
+    settings: str | Sequence[str] = (),
 ) -> Evaluation:
     """Measure a memory on a data set, next to others on the same questions.
 
@@ -115,12 +116,19 @@ def evaluate(  # noqa: PLR0913 - what a memory is measured on, by and next to
     Raises:
         MemsysError: a name or setting does not exist, or the object cannot be a memory.
     """
-    shared = [f"dataset={dataset}", *_of_backbone(backbone), *settings]
+    if memory is None:
+        raise ConfigError("memory=None: give a class or an object with add and search, or the name of a preset")
+    shared = [f"dataset={dataset}", *_of_backbone(backbone), *_listed(settings)]
     plans = [_plan_of(memory, name, [f"memory.k={k}", f"memory.unit={unit}"], shared)]
-    plans += [_composed([f"memory={preset}", *shared]) for preset in baselines]
+    plans += [_composed([f"memory={preset}", *shared]) for preset in _listed(baselines)]
     results = _in_own_loop(lambda: [_run(plan) for plan in plans])
     (path, complete), *others = results
     return Evaluation(path, [other for other, whole in others if whole], complete)
+
+
+def _listed(given: str | Sequence[str]) -> Sequence[str]:
+    """Return one text as a list of it; Python takes it for a list of letters."""
+    return [given] if isinstance(given, str) else given
 
 
 def _plan_of(memory: Any, name: str | None, choices: Sequence[str], shared: Sequence[str]) -> Plan:

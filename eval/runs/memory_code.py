@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
+from baselines.external.config import ObjectConfig
 from memsys.assets.paths import ROOT
 
 #: Folders of many systems, in which a system is a package, or a module with files of the same name.
@@ -23,11 +24,13 @@ def memory_code(config: object) -> str | None:
     """Return the sha256 of a system's own files, those of a gate's host with it; ``None`` where it has none.
 
     What several systems share (clients, indexes, prompts of facts and episodes) is not among them. Of a plug-in it is
-    all modules, and the prompts next to the system's.
+    all modules, and the prompts next to the system's; of an object, its source and settings.
 
     Args:
         config: the memory's settings, whose class is in the system's module.
     """
+    if isinstance(config, ObjectConfig):
+        return config.digest()
     digest = hashlib.sha256()
     for part in filter(None, (config, getattr(config, "host", None))):
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import linecache
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from eval.commands.terminal import console
 from eval.config.compose import compose_run
 from eval.run import run_single
 from eval.running.composed import compose_plan
+from eval.running.experiment import run_experiment
 from memsys.errors import ConfigError, MemoryProtocolError
 from memsys.llm.none import NoBackbone
 from memsys.protocol import Parts
@@ -545,6 +547,32 @@ def test_evaluate_takes_other_arguments_for_another_memory(tmp_path: Path) -> No
     memories = [partial(First, 1), partial(First, 10), partial(First, 1)]
     first, second, third = (memsys.evaluate(one, baselines=[], settings=settings).path for one in memories)
     assert first == third != second
+
+
+def test_an_edited_memory_of_the_command_line_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    text = "class Mine:\n    def add(self, text): pass\n    def search(self, query, k): return []\n"
+    settings = ["memory.object=mine_1:Mine", f"runs_dir={tmp_path}/runs", "mode=retrieval_only", "embedder=hashing"]
+    outputs = []
+    for source in (text, text, text.replace("[]", "['x']")):
+        (tmp_path / "mine_1.py").write_text(source, encoding="utf-8")
+        sys.modules.pop("mine_1", None)
+        linecache.clearcache()
+        run_experiment(compose_plan(["memory=object", *settings, "dataset.limit_questions=1", "progress=lines"]))
+        outputs.append(capsys.readouterr().out)
+    said = "the source of memory=object has changed since"
+    assert [said in output for output in outputs] == [False, False, True]
+
+
+def test_evaluate_takes_one_baseline_or_setting_without_brackets(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no memory/bm26"):
+        memsys.evaluate(Plain, baselines="bm26", settings=[f"runs_dir={tmp_path}"])
+    with pytest.raises(ConfigError, match=r"limit_questions=-1"):
+        memsys.evaluate(Plain, settings="dataset.limit_questions=-1")
+    with pytest.raises(ConfigError, match="memory=None: give a class or an object"):
+        memsys.evaluate(None)
 
 
 def test_evaluate_says_that_it_cannot_know_a_memory_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

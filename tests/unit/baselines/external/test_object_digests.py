@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.api.objects import digest_of
+from baselines.external.digests import digest_of
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -66,7 +66,7 @@ def test_one_setting_makes_another_digest(make: Callable[[int], Any]) -> None:
 def test_a_digest_is_the_same_in_every_process() -> None:
     """Sets have another order in each."""
     code = (
-        "from tests.unit.eval.api.test_object_digests import Memory, digest_of; "
+        "from tests.unit.baselines.external.test_object_digests import Memory, digest_of; "
         "print(digest_of(Memory(options={'a', 'b', 'c', 'd', 'e'})))"
     )
     found = {
@@ -88,3 +88,70 @@ def test_an_object_that_holds_itself_has_a_digest() -> None:
 def test_what_cannot_be_compared_has_none() -> None:
     with pytest.raises(TypeError, match="cannot pickle"):
         digest_of(Memory(options=Lock()))
+
+
+HELPERS = """
+WEIGHT = 1
+
+def score(text):
+    return len(text) * WEIGHT
+"""
+MEMORY = """
+import helpers
+from helpers import score
+
+LIMIT = 3
+
+class Base:
+    def best(self, texts):
+        return sorted(texts, key=score)[:LIMIT]
+
+class Mine(Base):
+    @staticmethod
+    def other(text):
+        return helpers.score(text)
+
+    def search(self, query, k):
+        return self.best(self.texts)
+
+def unused():
+    return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "same"),
+    [
+        ("mine", "return self.best(self.texts)", "return self.best(self.texts)[1:]", False),
+        ("mine", "key=score)", "key=score, reverse=True)", False),
+        ("mine", "LIMIT = 3", "LIMIT = 4", False),
+        ("helpers", "len(text) * WEIGHT", "-len(text) * WEIGHT", False),
+        ("helpers", "WEIGHT = 1", "WEIGHT = 2", False),
+        ("mine", "return 1", "return 2", True),
+    ],
+)
+def test_what_a_class_uses_belongs_to_it(tmp_path: Path, file: str, before: str, after: str, same: bool) -> None:
+    """Bases, helpers, constants and modules of the user do; what its code does not name does not."""
+
+    def digest() -> str:
+        code = "from mine import Mine; from baselines.external.digests import digest_of; print(digest_of(Mine))"
+        environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
+        made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        return made.stdout
+
+    texts = {"mine": MEMORY, "helpers": HELPERS}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    first = digest()
+    (tmp_path / f"{file}.py").write_text(texts[file].replace(before, after), encoding="utf-8")
+    assert (digest() == first) == same
+
+
+def test_a_class_without_a_file_is_known_by_its_code() -> None:
+    def made(text: str) -> Any:
+        space: dict[str, Any] = {"__name__": "__notebook__"}
+        exec(text, space)
+        return space["Mine"]
+
+    text = "class Mine:\n    def search(self, query, k):\n        return query * 2\n"
+    assert digest_of(made(text)) == digest_of(made(text)) != digest_of(made(text.replace("2", "3")))
