@@ -153,7 +153,9 @@ def test_the_lens_leaves_out_judges_that_nobody_measured(
     for options, shown in (([], False), (["--unmeasured-judges"], True)):
         assert lens_command([str(tmp_path), "--out", str(tmp_path / "lens.md"), *options]) == 0
         assert ("judge: strict on m" in (tmp_path / "lens.md").read_text()) is shown
-        assert ("left out: strict on m; nobody measured" in " ".join(capsys.readouterr().out.split())) is not shown
+        assert (
+            "left out: strict on m; this judge was not measured" in " ".join(capsys.readouterr().out.split())
+        ) is not shown
 
 
 def test_an_abstention_is_no_verdict(tmp_path: Path) -> None:
