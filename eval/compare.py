@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.commands.commands import explains_errors, program, start
+from eval.commands.int_options import count
 from eval.commands.places import RESULTS, check_folder
 from eval.commands.terminal import stage
-from eval.commands.whole_numbers import count
 from eval.config.prompt_choice import SOURCES
 from eval.results.compare import ComparisonChoices, compare
 from eval.runs.folders import named_run_folders

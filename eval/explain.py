@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from eval.commands.commands import add_runs_option, explains_errors, program, start
 from eval.commands.escaping import one_line
+from eval.commands.int_options import count
 from eval.commands.terminal import console, say
-from eval.commands.whole_numbers import count
 from eval.results.explain.find import CellPlace, find_cells
 from eval.results.explain.questions import read_questions, worst
 from eval.results.explain.settings import differences

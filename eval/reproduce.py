@@ -18,10 +18,10 @@ from pathlib import Path
 from eval.commands.asking import can_ask, confirmed
 from eval.commands.commands import EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, explains_errors, program, start
 from eval.commands.counting import duration
+from eval.commands.int_options import count
 from eval.commands.rendering.table import Cell, Table, columns
 from eval.commands.rendering.terminal import show
 from eval.commands.terminal import complain, console, say
-from eval.commands.whole_numbers import count
 from eval.runs.folders import short_path
 from eval.scoring.equivalence import MINIMUM_RUNS
 from eval.sweep.costing import GPUS, CellCost

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.commands.commands import explains_errors, program, start
+from eval.commands.int_options import count
 from eval.commands.rendering.table import DASH, Column, Table, columns, texts
 from eval.commands.rendering.terminal import show
 from eval.commands.terminal import say, stage
-from eval.commands.whole_numbers import count
 from eval.config.presets import CONF, find_preset, make_preset
 from eval.metrics.metric import GROUPS
 from memsys.errors import ConfigError, MemsysError

@@ -8,11 +8,11 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from eval.commands.commands import add_runs_option, explains_errors, program, start
+from eval.commands.int_options import count
 from eval.commands.places import RESULTS, check_folder, tracked_remark
 from eval.commands.rendering.table import Table, columns
 from eval.commands.rendering.terminal import show
 from eval.commands.terminal import console, say, stage
-from eval.commands.whole_numbers import count
 from eval.loaders.registry import info_of
 from eval.results.frame import read_runs, say_left_out
 from eval.results.own.pages import own_pages

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.commands.commands import explains_errors, program, start
+from eval.commands.int_options import count
 from eval.commands.places import RESULTS, check_folder
 from eval.commands.terminal import complain, say, stage
-from eval.commands.whole_numbers import count
 from memsys.errors import ConfigError, DataError
 
 if TYPE_CHECKING:

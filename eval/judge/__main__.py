@@ -25,7 +25,7 @@ from eval.commands.commands import (
     start,
     terminated_as_interrupted,
 )
-from eval.commands.whole_numbers import count
+from eval.commands.int_options import count
 from memsys.errors import BackboneError, BudgetSpentError, ConfigError, MemsysError
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from eval.commands.commands import EXIT_DIFFERENT, EXIT_DONE, described, explains_errors, program, start
 from eval.commands.help_text import Paragraphs
+from eval.commands.int_options import count
 from eval.commands.places import RESULTS, check_folder
 from eval.commands.terminal import say
-from eval.commands.whole_numbers import count
 from eval.config.overrides import report_repeated
 from eval.parity.config import counterparts
 from memsys.errors import ConfigError

@@ -29,9 +29,9 @@ from eval.commands.commands import (
     start,
 )
 from eval.commands.help_text import Paragraphs
+from eval.commands.int_options import count
 from eval.commands.places import check_folder
 from eval.commands.terminal import say
-from eval.commands.whole_numbers import count
 from eval.config.presets import read_settings
 from memsys.assets.paths import ROOT
 from memsys.errors import ConfigError

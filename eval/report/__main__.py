@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.commands.commands import add_runs_option, explains_errors, program, start
+from eval.commands.int_options import count
 from eval.commands.places import RESULTS, check_file
 from eval.commands.terminal import say, stage
-from eval.commands.whole_numbers import count
 from eval.report.cache import FOLDER, Cache
 from eval.report.config import load_config
 from eval.report.data import Collected, collect, page_data

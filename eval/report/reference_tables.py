@@ -20,9 +20,9 @@ from eval.audit.stored import stored_tables
 from eval.commands.places import RESULTS
 from eval.commands.rendering.table import DASH, Table, text_of
 from eval.commands.terminal import stage
+from eval.results.own.memory_quality import NAME as QUALITY
 from eval.results.own.methods import NAME as METHODS
 from eval.results.own.pages import own_pages
-from eval.results.own.report import NAME as QUALITY
 from eval.results.own.roles import NAME as ROLES
 from eval.results.own.systems import NAME as SYSTEMS
 from eval.results.stored_run import StoredRun

@@ -97,7 +97,7 @@ def mean_of(values: Iterable[float | None]) -> Mean:
     return Mean(mean_or_none(scored), len(scored), len(everything) - len(scored))
 
 
-def undoubted(rows: Sequence[ScoreRow], mark: str) -> list[ScoreRow]:
+def without_flagged(rows: Sequence[ScoreRow], mark: str) -> list[ScoreRow]:
     """Leave out the questions that have a mark of :mod:`eval.loaders.label_problems`."""
     return [row for row in rows if not row.metrics.get(mark)]
 

@@ -16,7 +16,7 @@ from eval.loaders.locomo import LOCOMO
 from eval.loaders.locomo_category5 import read_category5
 from eval.metrics.registry import METRICS
 from eval.runs.records import ScoreRow
-from eval.scoring.aggregate import undoubted
+from eval.scoring.aggregate import without_flagged
 from eval.scoring.answers import CORRECTED
 from eval.scoring.config import is_verdict
 from memsys.errors import ConfigError, ScoringError
@@ -63,7 +63,7 @@ def under(rows: Sequence[ScoreRow], view: LabelView, name: str = "the run", data
     if view == "printed":
         return list(rows)
     if view == "masked":
-        return [_without_doubtful_evidence(row) for row in undoubted(rows, DOUBTFUL_ANSWER)]
+        return [_without_doubtful_evidence(row) for row in without_flagged(rows, DOUBTFUL_ANSWER)]
     if view == "adversarial_masked":
         left_out = doubtful_adversarial() if data_sha256 == LOCOMO.files[0].sha256 else frozenset()
         return [row for row in rows if row.question_id not in left_out]

@@ -35,7 +35,7 @@ from eval.runs.load import (
 )
 from eval.runs.records import SCHEMA_VERSION, AnswerRecord, ReferenceRecord, RetrievalRecord, ScoreRow
 from eval.runs.signing import sign_files
-from eval.scoring.aggregate import aggregate, aggregate_metrics, described, mean_of, undoubted
+from eval.scoring.aggregate import aggregate, aggregate_metrics, described, mean_of, without_flagged
 from eval.scoring.answers import gold_answers, score_answer
 from eval.scoring.call_costs import calls_by_role, cost_per_unit, embedded_tokens
 from eval.scoring.config import STORED_DECIMALS
@@ -176,7 +176,7 @@ def _echo(references: Mapping[str, ReferenceRecord], answers: Iterable[AnswerRec
 
 def _audited(rows: Sequence[ScoreRow]) -> Json:
     """Return the means over the questions with undisputed gold; see :mod:`eval.loaders.label_problems`."""
-    answers, evidence = (undoubted(rows, mark) for mark in (DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE))
+    answers, evidence = (without_flagged(rows, mark) for mark in (DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE))
     if len(evidence) == len(rows):
         return None
     return {

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.commands.commands import explains_errors, start
+from eval.commands.int_options import count
 from eval.commands.places import RESULTS
 from eval.commands.rendering.markdown import page, render_markdown
 from eval.commands.rendering.table import Table, columns
-from eval.commands.whole_numbers import count
 from eval.runs.files import write_atomic
 from eval.scoring.estimates import mean_of_scores
 from eval.scoring.inference import MetricScores, bootstrap_interval

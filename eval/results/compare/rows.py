@@ -23,7 +23,7 @@ from eval.results.tables.costs import dollars_of, read_totals, write_tokens_per_
 from eval.results.tables.judges import JudgeGroup
 from eval.results.tables.variants import label_of
 from eval.scoring import estimates
-from eval.scoring.aggregate import mean_of, undoubted
+from eval.scoring.aggregate import mean_of, without_flagged
 from eval.scoring.beam import AVERAGING, is_beam_score
 from eval.scoring.call_costs import READ_PHASES
 from eval.scoring.estimates import mean_value
@@ -290,7 +290,7 @@ def _audited(run: StoredRun, protocol: Protocol) -> dict[str, ComparisonEstimate
     wanted = {"R@10 audited": ("recall@10", DOUBTFUL_EVIDENCE)}
     if not run.retrieval_only:
         wanted["F1 audited"] = (f1_metric(protocol), DOUBTFUL_ANSWER)
-    kept = {name: undoubted(run.rows, mark) for name, (_, mark) in wanted.items()}
+    kept = {name: without_flagged(run.rows, mark) for name, (_, mark) in wanted.items()}
     return {
         name: estimate(replace(run, rows=tuple(kept[name])), metric, protocol)
         for name, (metric, _) in wanted.items()

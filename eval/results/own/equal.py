@@ -13,7 +13,7 @@ from eval.metrics.registry import METRICS
 from eval.results.compare.model import interval_text
 from eval.results.compare.rows import ComparisonEstimate, estimate, f1_metric
 from eval.results.own.matched_tokens import Matched, fitting, matched, matched_table, matched_values, wide_runs
-from eval.results.own.report import QualityGroup, SystemQuality
+from eval.results.own.memory_quality import QualityGroup, SystemQuality
 from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
 from eval.results.tables.page import Section, TablePage

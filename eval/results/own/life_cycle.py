@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.commands.rendering.table import DASH, Cell, Column, Table, columns, records
 from eval.config.prices import load_embedding_prices, load_prices
-from eval.results.own.report import QualityGroup
+from eval.results.own.memory_quality import QualityGroup
 from eval.results.own.systems import SystemLine, system_lines
 from eval.results.stored_run import StoredRun
 from eval.results.tables.costs import construction_totals, dollars_of, read_totals, turns_written

@@ -11,7 +11,7 @@ from eval.metrics.evidence import SHOWN_RECALL
 from eval.metrics.registry import METRICS
 from eval.results.compare.model import interval_text
 from eval.results.compare.rows import ComparisonEstimate, estimate, value_of
-from eval.results.own.report import SystemQuality
+from eval.results.own.memory_quality import SystemQuality
 from eval.results.own.stages import run_protocol
 from eval.results.stored_run import StoredRun
 from eval.scoring.columns import ScoreColumns, columns_of

@@ -58,10 +58,8 @@ _STAGE_HEADINGS: dict[Stage, str] = {
     "at_5": "F1, all in first 5",
     "at_10": "F1, all in first 10",
 }
-_HEADINGS = (
-    "system", "questions", "n", "stored", "R@5", "R@10", "in context", "F1", *_STAGE_HEADINGS.values(),
-    *_REACH_HEADINGS.values(),
-)  # fmt: skip
+_SHARES = ("system", "questions", "n", "stored", "R@5", "R@10", "in context")
+_SCORES = ("F1", *_STAGE_HEADINGS.values(), *_REACH_HEADINGS.values())
 _SIZE_HEADINGS = (
     "system", "conversations", "turns", "entries", "entries per turn", "tokens per turn", "turns per entry",
     "turns in context", "repeated", "outdated", "entries by kind",
@@ -124,12 +122,18 @@ def quality_page(groups: Sequence[QualityGroup]) -> TablePage:
 
 
 def evidence_table(group: QualityGroup) -> Table:
-    """Return the funnel of every system: a row over all questions, then one a category."""
+    """Return the funnel of every system: a row over all questions, then one a category; F1 where one has answers."""
+    headings = (*_SHARES, *_SCORES) if _is_scored(group) else _SHARES
     rows: list[list[Cell]] = []
     for one in group.systems:
-        rows += [_cells("" if place else one.label, funnel) for place, funnel in enumerate(one.funnels)]
-        rows += [] if one.funnels else [[one.label, "all", *[None] * (len(_HEADINGS) - 2)]]
-    return Table("Evidence", columns(_HEADINGS, left=2), rows, _notes(group), label="evidence")
+        cells = (_cells("" if place else one.label, funnel) for place, funnel in enumerate(one.funnels))
+        rows += [own[: len(headings)] for own in cells]
+        rows += [] if one.funnels else [[one.label, "all", *[None] * (len(headings) - 2)]]
+    return Table("Evidence", columns(headings, left=2), rows, _notes(group), label="evidence")
+
+
+def _is_scored(group: QualityGroup) -> bool:
+    return any(funnel.score is not None for one in group.systems for funnel in one.funnels)
 
 
 def _notes(group: QualityGroup) -> list[str]:
@@ -145,7 +149,8 @@ def _notes(group: QualityGroup) -> list[str]:
     ]
     rankings = [f"{one.label}: {text}" for one in group.systems for text in ranking_remarks(one.run)]
     unanswered = [f"{one.label}: {one.run.unanswered}" for one in group.systems if one.run.unanswered]
-    return [*notes, *rankings, *unanswered, f"F1 is {', '.join(sorted({_metric(one.run) for one in group.systems}))}"]
+    metrics = ", ".join(sorted({_metric(one.run) for one in group.systems}))
+    return [*notes, *rankings, *unanswered, *([f"F1 is {metrics}"] if _is_scored(group) else [])]
 
 
 def _metric(run: StoredRun) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from eval.results.own.equal import equal_groups, equal_page
 from eval.results.own.life_cycle import life_page
+from eval.results.own.memory_quality import quality_groups, quality_page
 from eval.results.own.methods import methods_page
-from eval.results.own.report import quality_groups, quality_page
 from eval.results.own.roles import roles_page
 from eval.results.own.systems import systems_page
 from eval.results.own.updates import update_groups, updates_page

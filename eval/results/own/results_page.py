@@ -14,7 +14,7 @@ from eval.commands.rendering.markdown import render_markdown, replace_tables
 from eval.commands.rendering.table import Table, columns, figure
 from eval.config.presets import read_settings
 from eval.results.frame import read_runs
-from eval.results.own.report import quality_groups
+from eval.results.own.memory_quality import quality_groups
 from eval.results.own.systems import SystemLine, system_lines
 from eval.results.stored_run import StoredRun
 from eval.results.tables.spec import preset_labels

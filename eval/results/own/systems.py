@@ -7,7 +7,7 @@ from typing import Any
 
 from eval.commands.rendering.table import DASH, Cell, Column, Table, columns
 from eval.results.compare.rows import answer_metric, answerable_alone
-from eval.results.own.report import QualityGroup, SystemQuality
+from eval.results.own.memory_quality import QualityGroup, SystemQuality
 from eval.results.own.stages import mean_score, weighted_protocol
 from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import unlike_settings

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from eval.commands.rendering.table import DASH, Cell, Table, columns, figure, records
 from eval.metrics.updates import IN_CONTEXT, UPDATE_METRICS
-from eval.results.own.report import QualityGroup, SystemQuality
+from eval.results.own.memory_quality import QualityGroup, SystemQuality
 from eval.results.own.stages import MeanScore, mean_score, run_protocol
 from eval.results.stored_run import StoredRun, category_names
 from eval.results.tables.page import Section, TablePage

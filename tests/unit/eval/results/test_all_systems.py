@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eval.loaders.question_types import ADVERSARIAL
-from eval.results.own.report import quality_groups
+from eval.results.own.memory_quality import quality_groups
 from eval.results.own.systems import SystemLine, UnitCosts, system_lines, systems_page
 from eval.results.stored_run import StoredRun
 from eval.runs.records import ScoreRow

@@ -17,12 +17,12 @@ from eval.results.drawing.draw import draw_sheet
 from eval.results.figures.funnel import funnel_sheets
 from eval.results.figures.own import groups as plot_groups
 from eval.results.frame import read_run
-from eval.results.own.rankings import ranking_remarks
-from eval.results.own.report import (
+from eval.results.own.memory_quality import (
     evidence_table,
     quality_groups,
     quality_page,
 )
+from eval.results.own.rankings import ranking_remarks
 from eval.results.own.stages import EvidenceFunnel, MeanScore, evidence_funnels, reaches
 from eval.results.stored_run import StoredRun
 from eval.runs.load import load_scores

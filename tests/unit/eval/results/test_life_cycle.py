@@ -11,7 +11,7 @@ from eval.results.drawing.draw import draw_sheet
 from eval.results.figures.life_cycle import life_cycle_sheets
 from eval.results.figures.own import groups
 from eval.results.own.life_cycle import LifeCost, break_even, life_costs, life_page
-from eval.results.own.report import quality_groups
+from eval.results.own.memory_quality import quality_groups
 from eval.results.stored_run import StoredRun
 from eval.runs.records import ScoreRow
 from eval.scoring.protocols import load_protocol

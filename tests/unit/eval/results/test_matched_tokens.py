@@ -5,7 +5,7 @@ import io
 
 from eval.results.own.equal import equal_groups, equal_page
 from eval.results.own.matched_tokens import difference, fitting, in_as_many, wide_runs
-from eval.results.own.report import quality_groups
+from eval.results.own.memory_quality import quality_groups
 from eval.results.stored_run import StoredRun
 from eval.runs.records import ScoreRow
 

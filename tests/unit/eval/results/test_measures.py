@@ -11,7 +11,7 @@ from eval.audit.packs.making import packed_retrieval
 from eval.metrics.budgets import budget_scores, lift_scores, token_precision, tokens_until
 from eval.metrics.kept import date_parts, kept_scores
 from eval.results.own.equal import equal_groups, equal_page
-from eval.results.own.report import quality_groups
+from eval.results.own.memory_quality import quality_groups
 from eval.results.stored_run import StoredRun
 from eval.runs.records import HitRecord, ReferenceRecord, RetrievalRecord, ScoreRow
 from eval.scoring.combination import combination, slices_of

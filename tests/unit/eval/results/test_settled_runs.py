@@ -10,7 +10,7 @@ from eval.lens import main as lens
 from eval.report.runs import run_cards
 from eval.results.compare.model import make_report
 from eval.results.frame import Skipped, read_run
-from eval.results.own.report import quality_groups, quality_page
+from eval.results.own.memory_quality import quality_groups, quality_page
 from eval.results.own.systems import systems_page
 from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import other_terms

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from eval.results.own.report import QualityGroup, quality_groups
+from eval.results.own.memory_quality import QualityGroup, quality_groups
 from eval.results.own.stages import MeanScore
 from eval.results.own.updates import update_groups, update_lines, updates_page
 from eval.results.stored_run import StoredRun
