@@ -151,11 +151,11 @@ def _fetch_model(added: Sequence[str], *, agreed: bool) -> None:
     """
     from eval.commands.fetching import fetch_missing
     from eval.commands.terminal import say
-    from eval.config.first_run import OTHERWISE, missing_models
+    from eval.config.first_run import NO_MODEL_HINT, missing_models
 
     if added:
         say(f"no backbone is named; this run has {' '.join(added)}")
-        fetch_missing(missing_models(added[0].partition("=")[2]), agreed=agreed, otherwise=OTHERWISE)
+        fetch_missing(missing_models(added[0].partition("=")[2]), agreed=agreed, otherwise=NO_MODEL_HINT)
 
 
 def _run_in_hydra(arguments: list[str], prepare: "Callable[[Plan], None] | None") -> int:

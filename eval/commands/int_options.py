@@ -1,4 +1,4 @@
-"""Numbers of command lines."""
+"""Options that are whole numbers."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable

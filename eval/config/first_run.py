@@ -13,7 +13,7 @@ from memsys.assets.contract import Asset
 
 SETTINGS = CONF / "first_run.yaml"
 #: What who does not want to fetch a model may write.
-OTHERWISE = (
+NO_MODEL_HINT = (
     "choose another backbone: backbone=endpoint with your own server, or backbone=smollm2_135m, a 98 MB model that is "
     "too small to answer well"
 )
