@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import re
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -33,7 +34,7 @@ from eval.running.plan import Plan, in_turn, with_stress
 from eval.runs.files import write_atomic
 from memsys.errors import ConfigError
 
-OUT = RESULTS / "stress"
+OUT = RESULTS / "comparison"
 #: Turns of noise for each turn, and the model where a memory needs one and none is named.
 _NOISY, _BACKBONE = {"noise_1x": 1, "noise_5x": 5, "noise_20x": 20}, "qwen25_coder_05b"
 _INCOMPLETE = "not complete; run the same command again to continue"
@@ -52,12 +53,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--kinds", nargs="+", choices=[*KINDS, *_NOISY], metavar="KIND", default=list(KINDS),
                         help=f"changes (default: all: {', '.join(KINDS)}); noise is {', '.join(_NOISY)}")  # fmt: skip
-    parser.add_argument("--out", type=Path, default=OUT, help="folder of the tables (default: results/stress)")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the tables (default: results/comparison)")
     options = parser.parse_args(arguments)
     memories, settings = _memories(options.settings)
     check_folder(options.out)
     changes = list(_changes(options.kinds))
-    systems = [_system(memory, settings, changes) for memory in memories]
+    each = _settings_of_each(memories, settings)
+    systems = [_system(memory, own, changes) for memory, own in each.items()]
     _write([one for one in systems if one.runs], options.out)
     return EXIT_DONE if all(one.complete for one in systems) else EXIT_INCOMPLETE
 
@@ -74,6 +76,24 @@ def _memories(settings: Sequence[str]) -> tuple[list[str], list[str]]:
     if any(setting.startswith(("stress.", "stress=")) for setting in settings):
         raise ConfigError("stress.* is set for each change; choose changes with --kinds")
     return named[0].partition("=")[2].split(","), [setting for setting in settings if setting not in named]
+
+
+def _settings_of_each(memories: Sequence[str], settings: Sequence[str]) -> dict[str, list[str]]:
+    """Return the settings by memory: of several, each gets those ``memory.*`` alone that it has.
+
+    Raises:
+        ConfigError: a memory does not exist, or none has a setting.
+    """
+    from eval.api.parts import composed
+
+    if len(memories) == 1:
+        return {memory: list(settings) for memory in memories}
+    known = {memory: composed([f"memory={memory}"])["memory"].keys() for memory in memories}
+    names = {one: re.split("[.=]", one)[1] for one in settings if one.startswith("memory.")}
+    for setting, name in names.items():
+        if not any(name in has for has in known.values()):
+            raise ConfigError(f"{setting}: none of {', '.join(memories)} has a setting {name}")
+    return {memory: [one for one in settings if one not in names or names[one] in has] for memory, has in known.items()}
 
 
 def _changes(kinds: Sequence[str]) -> list[StressSettings]:

@@ -484,6 +484,25 @@ def test_a_memory_that_all_users_share_is_found_out(tmp_path: Path, monkeypatch:
     assert row.split(" | ")[2:4] == ["100.0", "100.0"]  # retrieved, shown
 
 
+def test_a_setting_of_one_memory_is_not_given_to_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes_of_one.py").write_text(
+        "class Notes:\n"
+        "    def __init__(self): self.texts = []\n"
+        "    def add(self, text): self.texts.append(text)\n"
+        "    def search(self, query, k): return self.texts[:k]\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    settings = ["dataset.limit_sessions=1", f"runs_dir={tmp_path}/runs", f"cache_dir={tmp_path}/cache"]
+    own = ["memory=bm25_turn,object", "memory.object=notes_of_one:Notes", "memory.k=3"]
+    assert main([*own, *settings, "--kinds", "missing_dates", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "stress.md").read_text(encoding="utf-8")
+    assert "| bm25_turn | " in page and "| object | " in page
+    assert main(["memory=bm25_turn,rag", "memory.objekt=x", *settings, "--out", str(tmp_path)]) == 2
+    assert "memory.objekt=x: none of bm25_turn, rag has a setting objekt" in capsys.readouterr().err
+
+
 def test_a_remark_on_all_systems_names_none() -> None:
     assert remarks([StressedSystem("a", {}, ["x"]), StressedSystem("b", {}, ["x", "y"])]) == ["all: x", "b: y"]
     assert remarks([StressedSystem("a", {}, ["x"])]) == ["a: x"]
