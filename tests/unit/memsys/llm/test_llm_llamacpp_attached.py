@@ -93,7 +93,7 @@ def test_servers_that_are_unlike_are_refused(
     engine.start(tmp_path)
     begun = engine.fingerprint()
     monkeypatch.setitem(CHANGES, f"127.0.0.1:{servers[1].server_port}", change)
-    expected = f"{urls(servers)[1]} says {message}; attach servers"
+    expected = f"{urls(servers)[1]} reports {message}; attach servers"
     with pytest.raises(BackboneError, match=expected):
         engine.recover(tmp_path)
     assert engine.fingerprint() == begun
