@@ -51,9 +51,9 @@ _HEADINGS = {
 }
 #: Under the tables: what these headings stand for.
 _LEGEND = (
-    "no ans.: without a true answer, as adversarial questions are; evid. ids: gold turns; no evid.: left out of "
-    "evidence metrics; lost ids: with an id that names no turn; bad label: gold in doubt, which is scored, with the "
-    "next to means without it"
+    "no ans.: without a true answer, such as adversarial questions; evid. ids: gold turns; no evid.: excluded from "
+    "evidence metrics; lost ids: with an id that names no turn; bad label: disputed gold, scored, with means without "
+    "it next to the others"
 )
 _UNASKED = "There are no questions yet: nothing to show by category.\n"
 FOLDER = CONF / "dataset"
@@ -173,7 +173,7 @@ def tables(report: Mapping[str, Json]) -> list[Table | str]:
     meanings = {**NOTES, **report["note_meanings"]}
     return [
         _table("What is selected", _explained(report["counts"], COUNTS)),
-        _table("What the loader met in the whole file", _explained(report["notes"], meanings)),
+        _table("Loader statistics of the whole file", _explained(report["notes"], meanings)),
         _table("Questions by category (means per question)", report["categories"])
         if report["categories"]
         else _UNASKED,

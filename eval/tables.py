@@ -38,8 +38,8 @@ OUT = RESULTS / "tables"
 OTHER_VIEWS = RESULTS / "label_views"
 FAULTS = "averages_that_do_not_follow.md"
 _OVERVIEW_LEGEND = (
-    "numbers the paper prints; of them measured on the same terms; of these reproduced; "
-    "measured on a part or on other terms; not measured; measured numbers that the paper does not print"
+    "numbers printed in the paper; of these, measured under the same conditions; of these, reproduced; measured on a "
+    "subset or under different conditions; not measured; measured numbers that the paper does not print"
 )
 
 

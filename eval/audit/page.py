@@ -23,7 +23,7 @@ DATA_NAMES = {"locomo": "LoCoMo", "longmemeval_s": "LongMemEval"}
 #: Label view -> its words in the leaderboards' headings.
 _VIEWS = {
     "printed": "gold answers as printed",
-    "masked": "without the questions whose gold answer is disputed",
+    "masked": "without the questions with a disputed gold answer",
     "corrected": "against the corrected gold answers",
 }
 #: Columns of a leaderboard: key of a row -> heading.
@@ -100,14 +100,14 @@ def page(tables: Mapping[str, Sequence[Row]], config: AuditConfig, runs: int, re
     """
     answers = sum(int(str(row["aligned"])) for row in tables["detectors"])
     introduction = (
-        f"Authors of memory systems and others have published what {runs} runs answered to the questions of LoCoMo and "
-        f"LongMemEval ({repositories} repositories, {answers} answers). Here all of them are scored by the same "
-        "definitions, and compared with what was printed and what people say. No model was asked: where a judge's "
-        "score is shown, it is the mean of the verdicts in the file. Every reading is in the CSV files next to this "
-        "page; `make audit` writes them again."
+        f"Authors of memory systems and third parties have published the answers of {runs} runs to the questions of "
+        f"LoCoMo and LongMemEval ({repositories} repositories, {answers} answers). This page scores all of them with "
+        "the same definitions and compares them with the printed numbers and with human labels. No model was called: "
+        "a judge's score is the mean of the verdicts in the file. Every reading is in the CSV files next to this "
+        "page; `make audit` regenerates them."
     )
     return markdown_page(
-        "# Published answers, scored alike",
+        "# Published answers, scored with the same definitions",
         introduction,
         *("## What was found", _listed(findings(tables))),
         *("## Terms", _listed(TERMS)),
@@ -143,7 +143,7 @@ def _sections(tables: Mapping[str, Sequence[Row]]) -> Iterator[str]:
 def caption(data: str) -> str:
     """Return the caption of a leaderboard."""
     which = "categories 1 to 4, " if data == "locomo" else ""
-    return f"Percent, {which}question mean; n: questions; words: median of an answer. {ONE_CONVERSATION}."
+    return f"Percent, {which}question mean; n: questions; words: median per answer. {ONE_CONVERSATION}."
 
 
 def table_of_rows(rows: Sequence[Row], names: Mapping[str, str], decimals: int | None = None) -> Table:
@@ -209,12 +209,12 @@ def _headlines(tables: Mapping[str, Sequence[Row]]) -> list[str]:
         return []
     wrong = sorted((row for row in rows if not row["holds"]), key=lambda row: -abs(_number(row, "difference")))
     named = "; ".join(
-        f"`{row['run']}` prints {_number(row, 'printed'):.2f}, its file says "
+        f"`{row['run']}` prints {_number(row, 'printed'):.2f}, its file gives "
         f"{_number(row, 'printed') + _number(row, 'difference'):.2f}"
         for row in wrong[:3]
     )
     return [
-        f"**Printed and published numbers**: {len(rows) - len(wrong)} of {len(rows)} printed headline numbers are "
+        f"**Printed and published numbers**: {len(rows) - len(wrong)} of {len(rows)} printed headline numbers equal "
         f"the mean of the file that their authors published, {len(wrong)} are not{f' ({named})' if named else ''}."
     ]
 
@@ -226,8 +226,8 @@ def _orderings(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     firm = sum(row["kept"] == row["readings"] for row in rows)
     most = sum(2 * _number(row, "kept") < _number(row, "readings") for row in rows)
     return [
-        f"**Printed orders**: of {len(rows)} pairs of runs that one source ranks by a judge, {firm} keep their "
-        f"order under every reading, and {most} are the other way round under most."
+        f"**Printed orders**: of {len(rows)} pairs of runs that one source ranks by a judge, {firm} keep their order "
+        f"under every reading, and {most} are reversed under most."
     ]
 
 
@@ -238,10 +238,10 @@ def _people(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     best = max(rows, key=lambda row: _number(row, "accuracy_held_out"))
     worst = min(rows, key=lambda row: _number(row, "accuracy_held_out"))
     return [
-        f"**Metrics and people**: {METRIC_NAMES[str(best['metric'])]} agrees best with people "
+        f"**Metrics and human labels**: {METRIC_NAMES[str(best['metric'])]} agrees best with human labels "
         f"({_one(best['accuracy_held_out'])} % of {best['answers']} answers, kappa {short(best['kappa_held_out'])}; "
-        f"calling all by one label: {_one(best['always_one_label'])} %), {METRIC_NAMES[str(worst['metric'])]} least "
-        f"({_one(worst['accuracy_held_out'])} %). No metric of words is right on more than that."
+        f"assigning one label to all: {_one(best['always_one_label'])} %), {METRIC_NAMES[str(worst['metric'])]} least "
+        f"({_one(worst['accuracy_held_out'])} %). No lexical metric agrees on more than that."
     ]
 
 
@@ -249,7 +249,7 @@ def _wrong(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     rows = [row for row in tables.get("wrong") or () if row["category"] == "1-4"]
     return [
         f"**Judges and wrong answers**: a judge of the kind that most papers use called {_one(row['accepted'])} % of "
-        f"{row['answers']} answers right that are wrong on purpose, so a judge's score is not a share of right answers."
+        f"{row['answers']} deliberately wrong answers correct, so a judge's score is not the share of correct answers."
         for row in rows
     ]
 
@@ -265,11 +265,11 @@ def _judge_presets(tables: Mapping[str, Sequence[Row]]) -> list[str]:
         own = [row for row in rows if row["backbone"] == model]
         kappas = [_number(row, "kappa") for row in own]
         span = f"{min(kappas):.2f}" if len(own) == 1 else f"{min(kappas):.2f} to {max(kappas):.2f}"
-        poor = " This model cannot judge: do not use its verdicts." if max(kappas) < _POOR else ""
+        poor = " This model is not usable as a judge: do not use its verdicts." if max(kappas) < _POOR else ""
         count = min(int(_number(row, "answers")) for row in own)
         found.append(
-            f"**Judges of this project on {model}**: kappa with people {span} (rubrics: {len(own)}; answers of each: "
-            f"{count}).{poor}"
+            f"**Judges of this project on {model}**: kappa with human labels {span} (rubrics: {len(own)}; answers of "
+            f"each: {count}).{poor}"
         )
     return found
 
@@ -277,8 +277,8 @@ def _judge_presets(tables: Mapping[str, Sequence[Row]]) -> list[str]:
 def _reruns(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     return [
         f"**Selective re-running**: in `{row['run']}`, {row['run_again']} questions were run again, and "
-        f"{row['errors_among_run_again']} of the {row['errors']} errors that are left are among them "
-        f"(by chance: p {_chance(row, '= ')})."
+        f"{row['errors_among_run_again']} of the {row['errors']} remaining errors are among them (by chance: p "
+        f"{_chance(row, '= ')})."
         for row in tables.get("detectors") or ()
         if row.get("run_again")
     ]
@@ -295,9 +295,8 @@ def _length(tables: Mapping[str, Sequence[Row]]) -> list[str]:
         return []
     f1, judge = (_number(by_metric[name], "within_question") for name in ("f1_set", JUDGE))
     return [
-        f"**Length**: among answers to one question, length goes with F1 at {f1:+.2f} and with the judge at "
-        f"{judge:+.2f} (correlation; below 0, short answers score higher). Where the signs differ, the two reward "
-        "different styles."
+        f"**Length**: among answers to one question, length correlates with F1 at {f1:+.2f} and with the judge at "
+        f"{judge:+.2f} (below 0, short answers score higher). If the signs differ, the two reward different styles."
     ]
 
 

@@ -100,8 +100,9 @@ def _verdicts(judges: Mapping[str, Json]) -> Table:
         "wrong accepted",
     )
     note = (
-        "right: answers called right; corrected: without the wrong ones that the judge accepts, by its figures on "
-        "answers labelled by people; kappa: with people; probe, always one, wrong accepted: on answers of known grade"
+        "right: answers called correct; corrected: without the wrong answers that the judge accepts, by its error "
+        "rates on answers labelled by people; kappa: agreement with people; probe, always one, wrong accepted: on "
+        "answers of known grade"
     )
     return Table("Verdicts, percent", columns(headings), [_verdict_cells(entry) for entry in judges.values()], [note])
 

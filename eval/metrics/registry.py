@@ -103,7 +103,7 @@ _EVIDENCE_LABELS = {"e_f1": "E-F1", "recall@5": "R@5", "recall@10": "R@10", "ndc
 
 #: Those whose definition is not the one of their paper, or needs a word.
 _OWN_SOURCES = {
-    "recall@10": f"{_CLAG}; an upper bound that grows with the turns in a memory, next to recall_turns@10",
+    "recall@10": f"{_CLAG}; an upper bound that grows with the number of turns per memory; see recall_turns@10",
     "ndcg@10": "standard nDCG, not CLAG's reading: a memory gains once if it is the first with some gold turn, the "
     "ideal once for each gold turn, so that one with several cannot reach 100",
     "ndcg@10_clipped": "standard nDCG, every memory with gold gains, cut at 100",

@@ -23,7 +23,7 @@ UnitKind = Literal["conversation", "question"]
 #: Mark of every range over the questions of one conversation, in tables and figures.
 BY_QUESTION = "‡"
 ONE_CONVERSATION = (
-    f"{BY_QUESTION} only one conversation: a range over its questions, which is no interval for other conversations"
+    f"{BY_QUESTION} one conversation only: a range over its questions, not an interval for other conversations"
 )
 
 RESAMPLES = 10_000

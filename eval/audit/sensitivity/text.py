@@ -11,17 +11,17 @@ from eval.scoring.inference import BY_QUESTION
 UNSURE = "~"
 
 LEGEND = (
-    "figures: percent, rank behind the stroke (= shared); all systems on the same questions, n of them",
-    "without a rank: references, which are no choice (no memory, full context, the gold evidence, constant answers). "
-    "Runs on another part of the data, or with another backbone, reader or answer prompt, are in a part of their own",
-    "leads: has the highest value, by more than chance or not",
-    f"{UNSURE} no more than chance behind the first: the paired 95 % interval of the difference includes 0; it is a "
-    f"cluster t interval over conversations, and behind {BY_QUESTION} a range over the questions of one conversation, "
-    "so that neither the mark nor its absence says anything about other conversations",
-    "order: pairs of systems that stand the other way round than in the section's first line, or tie in one of the two",
-    "5 as trap: the data set's false answer counts as right; a reader that always declines gets about 0 there and 100 "
-    "under abstention, one that is always fooled the reverse, a coin 50; LongMemEval and BEAM have no false answers: "
-    "their gold for such a question says that it cannot be answered",
+    "figures: percent / rank (= tied); all systems on the same n questions",
+    "not ranked: references (no memory, full context, gold evidence, constant answers). Runs on another subset of the "
+    "data, or with another backbone, reader or answer prompt, are in a separate section",
+    "leads: has the highest value, significantly or not",
+    f"{UNSURE} not significantly below the first: the paired 95 % interval of the difference includes 0; it is a "
+    f"cluster t interval over conversations, or, with {BY_QUESTION}, a range over the questions of one conversation, "
+    "so that neither the mark nor its absence generalises to other conversations",
+    "order: pairs of systems in the opposite order to the section's first line, or tied in one of the two",
+    "5 as trap: the data set's false answer counts as correct; a reader that always declines scores about 0 there and "
+    "100 under abstention, one that is always fooled the reverse, a coin flip 50; LongMemEval and BEAM have no false "
+    "answers: their gold for such a question says that it cannot be answered",
 )
 
 

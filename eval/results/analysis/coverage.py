@@ -91,12 +91,13 @@ def coverage_page(found: Sequence[Coverage], simulations: int, resamples: int) -
     error = np.sqrt(0.95 * 0.05 / simulations)
     return page(
         "# Coverage of the intervals",
-        f"Share of {simulations:,} simulated data sets whose 95 % interval holds the true mean; simulation error "
-        f"{error:.3f}. Ten conversations with LoCoMo's {sum(SIZES):,} questions, each right or wrong, mean {CENTRE}; "
-        f"conversations differ as the intraclass correlation (ICC) says. {resamples:,} resamples a bootstrap.",
+        f"Share of {simulations:,} simulated data sets with a 95 % interval that contains the true mean; simulation "
+        f"error {error:.3f}. Ten conversations with LoCoMo's {sum(SIZES):,} questions, each right or wrong, mean "
+        f"{CENTRE}; conversations differ by the given intraclass correlation (ICC). {resamples:,} resamples a "
+        "bootstrap.",
         render_markdown(Table("", columns(heads, left=0, digits=3), rows), level=0),
-        "The last column is what an interval over the questions of one conversation is worth as an interval for the "
-        "mean over conversations: tables print it as a range over its questions, marked, and never as an interval.",
+        "The last column is the coverage of an interval over the questions of one conversation, taken as an interval "
+        "for the mean over conversations: tables print it as a marked range over questions, never as an interval.",
         "Written by `python -m eval.results.analysis.coverage`.",
     )
 

@@ -64,15 +64,15 @@ def design_page(parts: Components) -> str:
         "# What a design detects",
         f"Paired differences of {metric} between `{first}` and `{second}` on LoCoMo: standard deviation "
         f"{sd['conv']:.1f} points between conversations (an estimate below zero is zero) and {sd['question']:.1f} "
-        f"between questions of one. {QUESTIONS} questions a conversation. The run SD is that of a system difference "
-        "from run to run; the committed runs have one seed, so it is a setting here and no measurement. Level 5 %, "
-        "power 80 %, t with one degree of freedom less than there are conversations. One conversation detects nothing "
-        "about others.",
-        render_markdown(Table("Smallest difference that is found, points", columns(heads, left=0), smallest)),
+        f"between questions of one. {QUESTIONS} questions a conversation. The run SD is the standard deviation of a "
+        "system difference between runs; the committed runs have one seed, so it is assumed here, not measured. Level "
+        "5 %, power 80 %, t with one degree of freedom less than the number of conversations. One conversation "
+        "detects no difference for other conversations.",
+        render_markdown(Table("Smallest detectable difference, points", columns(heads, left=0), smallest)),
         render_markdown(
-            Table("Conversations that a claim of d points needs", columns(["d", *heads[1:]], left=0), claims)
+            Table("Conversations needed for a claim of d points", columns(["d", *heads[1:]], left=0), claims)
         ),
-        "-: a thousand conversations are not enough; more runs are.",
+        "-: a thousand conversations are not enough; more runs are needed.",
         "Written by `python -m eval.results.analysis.design`.",
     )
 

@@ -40,14 +40,12 @@ def answer_columns() -> tuple[ComparisonColumn, ...]:
     """Return the columns of answers: F1 as the protocol defines it, every listed metric of answers, abstentions."""
     return (
         ComparisonColumn("F1", 1, "token F1, percent"),
-        ComparisonColumn(
-            ANSWERABLE, 1, "token F1 without the questions that have no answer (LoCoMo: category 5), percent"
-        ),
+        ComparisonColumn(ANSWERABLE, 1, "token F1 without unanswerable questions (LoCoMo: category 5), percent"),
         *(_column(metric) for metric in listed(retrieval=False)),
         ComparisonColumn(
             "abstain",
             1,
-            'questions without an answer that were declined ("not mentioned", "no information available"), percent',
+            'unanswerable questions that were declined ("not mentioned", "no information available"), percent',
         ),
     )
 
@@ -95,7 +93,7 @@ COST_COLUMNS = (
     ComparisonColumn("write", 0, "prompt and completion tokens per turn written"),
     ComparisonColumn("dollars", 3, "dollars of reading per 1,000 questions asked, by conf/prices.yaml"),
     ComparisonColumn("malformed", 1, "replies that did not parse, percent of calls"),
-    ComparisonColumn("cached", 1, "prompt tokens that the server had computed for an earlier call, percent"),
+    ComparisonColumn("cached", 1, "prompt tokens that the server reused from an earlier call, percent"),
 )
 
 

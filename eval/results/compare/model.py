@@ -26,21 +26,19 @@ from eval.scoring.inference import BY_QUESTION, ONE_CONVERSATION
 from eval.scoring.protocols import Protocol
 from eval.scoring.remarks import remarks
 
-_REFUSAL = "questions without an answer scored against the data set's own refusal, by words"
+_REFUSAL = "unanswerable questions scored against the data set's own refusal, by words"
 _UNANSWERABLE = {
     "paper_trap": (
-        "questions without an answer (category 5) scored against the false answer, so that being fooled counts as right"
+        "unanswerable questions (category 5) scored against the false answer, so being fooled counts as correct"
     ),
-    "abstain": "questions without an answer right when declined",
-    "exclude": "questions without an answer left out",
+    "abstain": "unanswerable questions correct when declined",
+    "exclude": "unanswerable questions excluded",
 }
 
 #: Stands for a model where a test needs none.
 TEST_EMBEDDER = "hashing"
 
-_ANSWERABLE_TESTS = (
-    f"{ANSWERABLE}: the tests of F1 on the questions that have an answer; Holm's correction over these alone"
-)
+_ANSWERABLE_TESTS = f"{ANSWERABLE}: the tests of F1 on the answerable questions; Holm's correction over these only"
 _RECALL_TESTS = "no run here has answers: the primary metric is {heading}, and Holm's correction runs over its tests"
 _BY_SESSION = (
     "session any, all: share of the questions with any or all of their gold sessions among the first 5 or 10 sessions "
@@ -215,8 +213,8 @@ class Report:
             lines.append("sd: standard deviation over seeds; scores are means over them, paired by seed in tests")
         if dates := price_dates(run for row in self.rows for run in row.repeats.runs):
             lines.append(
-                f"dollars: of reading, per 1,000 questions; list prices of {dates} (conf/prices.yaml), the lower ones "
-                "for batches and for prompts in the provider's cache; paid embeddings included"
+                f"dollars: of reading, per 1,000 questions; list prices of {dates} (conf/prices.yaml), with the lower "
+                "prices for batches and for prompts in the provider's cache; paid embeddings included"
             )
         lines += [
             f"{row.label}: answers recorded elsewhere, {row.run.recorded}" for row in self.rows if row.run.recorded

@@ -25,30 +25,29 @@ NAME = "equal_budgets"
 ALL = "all"
 
 LEGEND = (
-    "R@10: share of the gold turns that one of the first ten memories came from, which grows with the turns that a "
-    "memory holds. R@10 turns: among the first ten turns that the memories came from; chance: what ten turns of the "
-    "conversation drawn by chance hold; lift: how many times more there are, the mean over questions, which is not the "
-    "quotient of the two means",
-    "R@256 tokens to R@2,048 tokens: share of the gold turns in the memories of the first so many tokens; R tokens: "
-    "area below that curve from 0 to 2,048; 95 %: its cluster t interval over conversations (those of all figures are "
-    "in the CSV file). A memory has its share of "
-    "the context's tokens, by characters; tokens are estimated by script, the same for every backbone",
-    "in context: share of the gold turns that a memory in the context came from; gold tokens: share of the context's "
-    "tokens that gold turns account for; in runs of versions up to 0.3.0 without linked notes (A-Mem, CLAG), recent "
-    "pages and facts (MemoryOS), so that these figures are lower bounds there",
-    "kept words, kept dates: of the content words that gold answer and gold turns share, and of the answer's days, "
-    "months and years, what the entries made from the gold turns still hold",
-    "in as many tokens: a system's context next to the first turns that a search without a model ranks, up to as many "
-    f"tokens as that context has, at most {BUDGETS[-1]:,}; less: the one in context less the other, with its interval; "
-    "tokens of contexts are estimated by script, or, where a version up to 0.3.0 scored the run, are a quarter of the "
-    "characters",
-    "what must be combined: R@10 turns, and F1 where there are answers, of the questions whose gold is one turn; "
-    "several turns of a session, which in HotpotQA and BioASQ is a whole pool of documents; turns of several "
-    "sessions; that have no answer; whose gold evidence names no turn (not named). A date computed, in one of these "
-    "too: the answer has a day, month or year that no gold turn says; durations are not counted, a number from 1900 "
-    "to 2099 is taken for a year",
-    f"{DASH}: the run's files do not say; a run that was scored by an earlier version needs `memsys score RUN`. "
-    f"{of_source('docs/measures.md')} has each definition and what it cannot show",
+    "R@10: share of the gold turns that are a source of one of the first ten memories; it grows with the number of "
+    "turns per memory. R@10 turns: among the first ten source turns of the memories; chance: expected value for ten "
+    "turns of the conversation drawn at random; lift: R@10 turns over chance, averaged over questions, which is not "
+    "the quotient of the two means",
+    "R@256 tokens to R@2,048 tokens: share of the gold turns in the memories within the first 256 to 2,048 tokens; R "
+    "tokens: area below that curve from 0 to 2,048; 95 %: its cluster t interval over conversations (intervals of all "
+    "figures are in the CSV file). The context's tokens are divided among its memories by characters; tokens are "
+    "estimated by script, the same for every backbone",
+    "in context: share of the gold turns that are a source of a memory in the context; gold tokens: share of the "
+    "context's tokens from gold turns; runs of versions up to 0.3.0 do not count linked notes (A-Mem, CLAG), recent "
+    "pages and facts (MemoryOS), so these figures are lower bounds there",
+    "kept words, kept dates: share of the content words common to gold answer and gold turns, and of the answer's "
+    "days, months and years, that the entries made from the gold turns still contain",
+    "in as many tokens: a system's context compared with the top turns of a search without a model, cut to the same "
+    f"number of tokens, at most {BUDGETS[-1]:,}; less: in context minus that of the search, with its interval; tokens "
+    "of contexts are estimated by script, or as a quarter of the characters if a version up to 0.3.0 scored the run",
+    "what must be combined: R@10 turns, and F1 if there are answers, of the questions with one gold turn; with "
+    "several gold turns in one session (in HotpotQA and BioASQ a whole pool of documents); with gold turns in several "
+    "sessions; without an answer; with gold evidence that names no turn (not named). A date computed, also counted in "
+    "one of these: the answer has a day, month or year that is in no gold turn; durations are not counted, a number "
+    "from 1900 to 2099 is taken as a year",
+    f"{DASH}: not in the run's files; a run scored by an earlier version needs `memsys score RUN`. "
+    f"{of_source('docs/measures.md')} has the definitions and their limits",
 )
 #: Metrics of the table, in its order; the interval follows the area.
 SHOWN = ("recall@10", TURN_RECALL, CHANCE, LIFT, *BUDGET_RECALL.values(), BUDGET_AREA, SHOWN_RECALL, TOKEN_PRECISION,

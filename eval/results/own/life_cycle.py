@@ -27,15 +27,15 @@ ALWAYS, NEVER = "always", "never"
 EVEN = "break_even_questions_per_100_turns"
 
 LEGEND = (
-    "write: for a turn of building the memory; read: for a question of retrieving and answering; by the run's ledger, "
-    "replies from the cache among them. Seconds: service times of all calls added up, without embedding and search, "
-    "where no reply came from the cache. Dollars: by conf/prices.yaml, where the backbone has a price, with the lower "
-    "ones for batches and for prompts in the provider's cache",
-    "n turns and m questions cost n times write plus m times read. Even with: questions for each 100 turns written "
-    f"from which on the system takes fewer tokens in all than the other; {ALWAYS}: it takes fewer for any number; "
+    "write: building the memory, per turn; read: retrieving and answering, per question; from the run's ledger, "
+    "including cached replies. Seconds: sum of the service times of all calls, without embedding and search, only if "
+    "no reply came from the cache. Dollars: prices of conf/prices.yaml, if the backbone has one, with the lower "
+    "prices for batches and for prompts in the provider's cache",
+    "n turns and m questions cost n times write plus m times read. Even with: number of questions per 100 turns "
+    f"written from which the system takes fewer tokens in total than the other; {ALWAYS}: fewer for any number; "
     f"{NEVER}: for none, or only up to a number",
-    f"{DASH}: not known, the system itself, or a reference. "
-    f"{of_source('docs/measures.md')} says what the figures cannot show",
+    f"{DASH}: unknown, the system itself, or a reference. {of_source('docs/measures.md')} describes the limits of "
+    "these figures",
 )
 
 

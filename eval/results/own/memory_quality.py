@@ -23,29 +23,31 @@ from eval.results.tables.page import Section, TablePage
 
 NAME = "memory_quality"
 
-PURPOSE = "how far the gold evidence came from the memory to the answer, and what the answers scored where it stopped"
+PURPOSE = (
+    "how far the gold evidence got from the memory to the answer, and answer scores by the stage at which it was lost"
+)
 DEFINITIONS = (
     "n: questions with gold evidence. A share is taken over the gold turns of a question (each turn once) and averaged "
-    "over these questions; a system's first line leaves out the kinds of questions that its protocol does not count",
-    "evidence is matched by lineage: an entry of the memory names the turns it came from, through every rewriting and "
-    "merging (a note of A-Mem or CLAG those of its content alone, not the turn behind a new context or new tags); that "
-    "its text still holds what the turn said is not checked, so entries of many turns count for much. Turns per "
-    "entry, and distinct turns that the memories in one context came from, say how coarse it is",
-    "stored: share of the gold turns that some entry came from; R@5, R@10: that one of the first 5 or 10 retrieved "
-    "memories came from; in context: that a memory whose text is in the answer prompt came from. What was retrieved "
-    "and had no room there does not count; what is shown without having been retrieved does (notes by a link of A-Mem "
-    "and CLAG, recent pages and facts of MemoryOS), but not in runs of versions up to 0.3.0, which did not store it; "
-    "of a text that was written from the memories (GAM) the share is not known",
-    "F1: token F1 of the run's protocol, percent, plain mean over the questions; behind it F1 of the questions of "
-    "which all gold turns are stored, are in the first 5 or 10 retrieved memories, or are in the context, with the "
-    "number of such questions in brackets (a question counts at every stage that it reached), then of those that have "
-    "a part in the context, none of it though some is stored, none of it and none stored",
-    "entries: what the memory's search can return or its context is made of, by the system's file entries.yaml; per "
-    "turn ingested. Tokens are estimated: characters of all texts of the entries at the characters per token of all "
-    "contexts of the group (its backbone's tokenizer); nothing where no context was counted",
-    "repeated: entries with the same main text as an earlier one of their kind and conversation; outdated: entries "
-    "that came from a turn that the data set says is overruled and not from the one that holds in its place",
-    f"{DASH}: the run's files do not say; why is below its table",
+    "over these questions; a system's first line excludes question kinds that its protocol does not count",
+    "evidence is matched by lineage: an entry of the memory names its source turns, through every rewrite and merge "
+    "(a note of A-Mem or CLAG those of its content only, not the turn behind a new context or new tags); whether its "
+    "text still contains what the turn said is not checked, so entries made from many turns count for many. Turns per "
+    "entry, and distinct source turns of the memories in one context, show how coarse this is",
+    "stored: share of the gold turns that are a source of some entry; R@5, R@10: of one of the first 5 or 10 "
+    "retrieved memories; in context: of a memory with its text in the answer prompt. Retrieved memories that did not "
+    "fit there do not count; memories shown without being retrieved do (linked notes of A-Mem and CLAG, recent pages "
+    "and facts of MemoryOS), except in runs of versions up to 0.3.0, which did not store them; for a text written "
+    "from the memories (GAM) the share is unknown",
+    "F1: token F1 of the run's protocol, percent, plain mean over the questions; next to it F1 of the questions with "
+    "all gold turns stored, in the first 5 or 10 retrieved memories, or in the context, with the number of such "
+    "questions in brackets (a question counts at every stage that it reached), then of those with part of the gold "
+    "turns in the context, none in the context but some stored, and none stored",
+    "entries: units that the memory's search can return or its context is built from, as defined in the system's file "
+    "entries.yaml; per turn ingested. Tokens are estimated: characters of all entry texts at the characters per token "
+    "of all contexts of the group (its backbone's tokenizer); empty if no context was counted",
+    "repeated: entries with the same main text as an earlier one of the same kind and conversation; outdated: entries "
+    "from a turn that the data set marks as overruled, and not from the turn that replaces it",
+    f"{DASH}: not in the run's files; the reason is below its table",
 )
 _REACH_HEADINGS: dict[Reach, str] = {
     "whole": "F1, all in context",

@@ -17,16 +17,15 @@ from memsys.deviations import module_of
 NAME = "method_counts"
 
 LEGEND = (
-    "measured: mean over the conversations of a run, or what the line says; the settings and the backbone are the "
-    "run's own",
-    "expected: what the paper, its authors' code or a specification states, for the paper's settings and backbones; "
-    f"{DASH} where nothing is stated",
-    "note: where it is stated, and which runs lie outside: of a stated range, or of half to twice a single stated "
-    "number, against which runs on the first sessions of a conversation are not held",
-    "retrieved: what the search returned; a system's line on what had no room says how much of it the reader did not "
-    "see. Where most contexts have one length, the reader saw the same text whatever was asked",
-    "malformed: replies that did not parse, of all calls of a role, further attempts included; judges left out",
-    f"{DASH} under a run: its summary does not have the count",
+    "measured: mean over the conversations of a run, or as the line says; with the run's own settings and backbone",
+    "expected: as stated in the paper, its authors' code or a specification, for the paper's settings and backbones; "
+    f"{DASH} if not stated",
+    "note: where it is stated, and which runs are outside the stated range, or outside half to twice a single stated "
+    "number; runs on the first sessions of a conversation are not compared",
+    "retrieved: what the search returned; a system's line on what did not fit says how much of it the reader did not "
+    "see. If most contexts have the same length, the reader saw the same text for every question",
+    "malformed: replies that did not parse, of all calls of a role, including retries; judges are excluded",
+    f"{DASH} for a run: the count is not in its summary",
 )
 #: Phase whose calls are no part of a method.
 _JUDGE = "judge"
@@ -122,7 +121,7 @@ def _contexts(runs: Sequence[StoredRun]) -> Iterator[CountLine]:
     for statistic, what, figure in (
         ("context.hits", "memories retrieved for a question, mean", lambda run: _context_mean(run, "hits")),
         ("context.tokens", "tokens of a question's context, mean", lambda run: _context_mean(run, "context_tokens")),
-        ("context.same_length", "questions whose context has the most frequent length, percent", _same_length),
+        ("context.same_length", "questions with a context of the most frequent length, percent", _same_length),
     ):
         values = tuple(figure(run) for run in runs)
         if any(value is not None for value in values):
@@ -176,7 +175,7 @@ def methods_page(runs: Sequence[StoredRun]) -> TablePage:
         )
         for group in groups
     ]
-    return TablePage(NAME, "What the runs say about each method", LEGEND, sections, _data(groups))
+    return TablePage(NAME, "Measured and expected counts of each method", LEGEND, sections, _data(groups))
 
 
 def method_table(group: MethodGroup) -> Table:

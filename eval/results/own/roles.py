@@ -16,14 +16,14 @@ from eval.scoring.call_costs import READ_PHASES
 NAME = "calls_by_role"
 
 LEGEND = (
-    "calls: all of a role in a phase, those answered by the reply cache and further attempts too; per turn written in "
-    "the phases that build a memory, per question in the others; a judge's are left out",
-    "prompt, reply: tokens, mean per call; ~: estimated, as the server does not report them",
-    "prefix cached: share of the prompt tokens that the engine had computed for an earlier call, over the calls that "
-    "asked it; it falls where a run was resumed, or where others shared the server",
-    "malformed, cut short (the reply ended at its limit of tokens) and from the reply cache: share of the calls; asked "
-    "again: how many calls repeat one whose reply did not parse",
-    f"{DASH}: a unit of other phases, or the run's summary does not say; under prefix cached: nor did the engine",
+    "calls: all calls of a role in a phase, including cached replies and retries; per turn written in the phases that "
+    "build a memory, per question in the others; judges are excluded",
+    "prompt, reply: mean tokens per call; ~: estimated, because the server does not report them",
+    "prefix cached: share of the prompt tokens that the engine reused from an earlier call, over the calls that "
+    "reached the engine; it is lower if a run was resumed or the server was shared",
+    "malformed, cut short (the reply reached its token limit) and from the reply cache: share of the calls; asked "
+    "again: number of calls that repeat one after a reply that did not parse",
+    f"{DASH}: a unit of other phases, or not in the run's summary; under prefix cached: or not reported by the engine",
 )
 _HEADINGS = (
     "system", "phase", "role", "calls", "per turn", "per question", "prompt", "reply", "prefix cached", "malformed",

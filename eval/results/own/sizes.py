@@ -107,7 +107,7 @@ def characters_per_token(runs: Iterable[StoredRun]) -> float | None:
 def remarks(run: StoredRun) -> list[str]:
     """Return why a run has a dash."""
     if run.recorded:
-        return ["the answers were recorded elsewhere: there is no memory to look into"]
+        return ["the answers were recorded elsewhere: there is no memory to inspect"]
     return [*_storage_remarks(run), *_evidence_remarks(run)]
 
 
@@ -120,10 +120,10 @@ def _storage_remarks(run: StoredRun) -> Iterator[str]:
         yield "there is no snapshot of its memories"
     else:
         if found["kinds"] is None:
-            yield "its system does not say where a snapshot keeps its entries (entries.yaml)"
+            yield "its system does not declare where a snapshot stores its entries (entries.yaml)"
             return
         if any("duplicates" not in kind for kind in found["kinds"].values()):
-            yield "scored by a version that took two relations of one source for the same"
+            yield "scored by a version that merged two relations of one source"
         if np.isnan(stored_shares(gold)).any():
             yield "the snapshots do not name the turns that entries came from, or some are missing"
 
@@ -139,9 +139,10 @@ def _evidence_remarks(run: StoredRun) -> Iterator[str]:
             yield "it ranks no memories"
         if np.isnan(shown_shares(gold)).any():
             yield (
-                "its contexts are written from the memories it retrieved: which turns are still in them is unknown"
+                "its contexts are written by a model from the retrieved memories: which turns are still in them is "
+                "unknown"
                 if _written_anew(run)
-                else "it is not known which memories made the context"
+                else "it is unknown which memories are in the context"
             )
     if run.retrieval_only:
         yield "it only retrieves: there are no answers"

@@ -18,19 +18,19 @@ from eval.scoring.protocols import Protocol
 NAME = "all_systems"
 
 LEGEND = (
-    "each run with a memory or without one, each seed by itself; not constant answers, nor runs that time questions. "
-    "References are first; they show what is possible and have no rank",
+    "all runs, each seed separately, except constant answers and latency runs. References come first; they show what "
+    "is possible and are not ranked",
     "score: F1, or the primary metric of a protocol without F1, percent, as the run's protocol defines and averages it "
-    "(some count the false answer to a question without one as right); answerable: without the questions that have no "
-    "answer. Systems are sorted by score, or by R@10 where nothing was answered",
-    "stored, R@5, R@10, in context: share of the gold turns that the memory's entries, the first 5 or 10 retrieved "
-    "memories, those in the answer prompt came from; over the questions with gold evidence that the protocol counts. "
-    "memory_quality.md defines them, and has what answers score where the evidence stopped",
-    "calls and tokens (prompts and replies) per turn of building the memory, per question of retrieving and "
-    "answering; replies from the cache and second attempts count (costs.md leaves the latter out of calls). "
-    "calls_by_role.md has them by role",
-    "how long a question takes is measured by asking one at a time: on LoCoMo, in clag_table02.md",
-    f"{DASH}: not known, or there was nothing of the kind",
+    "(some count the false answer to an unanswerable question as correct); answerable: without the unanswerable "
+    "questions. Systems are sorted by score, or by R@10 for retrieval-only runs",
+    "stored, R@5, R@10, in context: share of the gold turns that are sources of the memory's entries, of the first 5 "
+    "or 10 retrieved memories, and of those in the answer prompt; over the questions with gold evidence that the "
+    "protocol counts. memory_quality.md has the definitions, and scores by the stage at which evidence was lost",
+    "calls and tokens (prompts and replies): per turn for building the memory, per question for retrieving and "
+    "answering; cached replies and retries are included (costs.md excludes retries from calls). calls_by_role.md has "
+    "them by role",
+    "latency per question is measured one question at a time: on LoCoMo, in clag_table02.md",
+    f"{DASH}: unknown or not applicable",
 )
 
 

@@ -18,19 +18,18 @@ from eval.scoring.estimates import plain_mean
 NAME = "knowledge_updates"
 
 LEGEND = (
-    "n: questions whose newest facts overrule others; all columns but the last are over these",
-    "newest stored, retrieved, in context: share of these questions of which every newest fact is the origin of some "
-    "entry, of the first ten hits, of the hits in the context, where what a limit kept out does not count; by lineage, "
-    "so that an entry that merged old and new counts, whatever its text kept",
-    "staleness: share of the first ten hits that came from an overruled fact, whatever it is about, and not from the "
-    "one that holds in its place; of the question: share that came from a fact that the question's newest facts "
-    "overrule and from none of these; an entry that was made from a batch of facts came from each of them, so that "
-    "systems that extract from batches (SAGE, Mem0) show more of it than their words may hold",
-    "answer: the protocol's primary metric, percent; behind it the same where the newest facts were all in the context "
-    "and where they were not, with the number of such questions in brackets",
-    "overruled entries: entries that came from an overruled fact and not from the one that holds in its place, of all "
-    "entries",
-    f"{DASH}: the run's files do not say, or nothing was asked or retrieved",
+    "n: questions with newest facts that overrule older ones; all columns except the last are over these",
+    "newest stored, retrieved, in context: share of these questions with every newest fact a source of some entry, of "
+    "the first ten hits, of the hits in the context (hits cut by a limit do not count); by lineage, so an entry that "
+    "merged old and new facts counts, whatever its text kept",
+    "staleness: share of the first ten hits from an overruled fact on any subject, and not from the fact that "
+    "replaces it; of the question: share from a fact that the question's newest facts overrule, and from none of "
+    "these; an entry made from a batch of facts counts as from each of them, so systems that extract from batches "
+    "(SAGE, Mem0) show more staleness than their texts may contain",
+    "answer: the protocol's primary metric, percent; next to it the same with all newest facts in the context and "
+    "without, with the number of such questions in brackets",
+    "overruled entries: share of all entries from an overruled fact and not from the fact that replaces it",
+    f"{DASH}: not in the run's files, or nothing was asked or retrieved",
 )
 _HEADINGS = (
     "system", "questions", "n", "newest stored", "newest retrieved", "newest in context", "staleness",

@@ -108,13 +108,13 @@ def group_runs(runs: Iterable[StoredRun], spec: PaperSpec) -> tuple[Candidates, 
     for run in (in_printed_row(run, spec) for run in runs):
         dataset = spec.dataset_of(run.dataset)
         if run.recorded and run.recorded_row.get("paper") != spec.paper:
-            unused[run.run_id] = f"recorded answers that gave no row of {spec.label}'s tables"
+            unused[run.run_id] = f"recorded answers that match no row of {spec.label}'s tables"
         elif dataset is None:
             unused[run.run_id] = f"data set {run.dataset} is in no table of {spec.label}"
         elif run.of_sample:
             unused[run.run_id] = "the project's own sample is not the published data set"
         elif run.floor and run.memory not in spec.further:
-            unused[run.run_id] = f"the tables of {spec.label} have no row for it: category 5 does not count there"
+            unused[run.run_id] = f"the tables of {spec.label} have no row for it: they exclude category 5"
         elif not (run.retrieval_only or run.floor) and run.reader not in spec.readers_of(dataset):
             readers = " or ".join(spec.readers_of(dataset))
             unused[run.run_id] = f"reader {run.reader} is not {spec.label}'s ({readers})"

@@ -104,7 +104,7 @@ def unlike_settings(runs: Sequence[StoredRun]) -> str:
     Seeds are not named: runs of several are averaged where they can be.
     """
     parts = [part for part in differing_parts(*runs) if part != "seed"]
-    return f"some of them differ in {' and '.join(parts)} too" if parts else ""
+    return f"some of them also differ in {' and '.join(parts)}" if parts else ""
 
 
 def _several(settings: Iterable[Mapping[str, object]]) -> bool:

@@ -47,20 +47,20 @@ _SMALL = "_small"
 #: Conversations of a part that are named.
 _NAMED = 3
 _INTRODUCTION = (
-    "Calls, tokens and hours that others print, and those of our runs. Each line is a configuration of its own, with "
-    "the settings, the backbone and the data that it was taken with: a line of ours is below the printed ones of "
-    "its method, but is not the same work, and none of its figures is extrapolated to it."
+    "Calls, tokens and hours from publications, next to those of our runs. Each line is a separate configuration with "
+    "its own settings, backbone and data: our lines follow the printed ones of the same method, but measure a "
+    "different workload and are not extrapolated to it."
 )
 _TERMS = (
-    "calls: of construction, ours without further attempts after malformed replies. They can be compared per turn "
-    "where the settings are alike; tokens depend on the length of the backbone's replies and of the prompts, too.",
-    "settings of ours: in what they differ from the full form of the method, which is named; small form: replies and "
-    "context bounded for a backbone under a billion parameters.",
-    "all tokens per question: of construction and answers, divided by the questions asked; it falls with the number "
-    "of questions asked of a conversation.",
-    "hours: as printed; ours are the service times of all calls added up, although several ran at a time, without "
-    "embedding and search (answers that were timed one at a time: with them). Hours say more of the machine than of "
-    f"the method. {DASH}: not printed, or not known, for which ours give the reason.",
+    "calls: for construction; ours exclude retries after malformed replies. They are comparable per turn if the "
+    "settings match; tokens also depend on the length of prompts and replies.",
+    "our settings: differences from the full form of the method, which is named; small form: replies and context "
+    "limited for a backbone below one billion parameters.",
+    "all tokens per question: tokens of construction and answers, divided by the number of questions; it falls with "
+    "the number of questions per conversation.",
+    "hours: as printed; ours are the sum of the service times of all calls, although several ran concurrently, "
+    "without embedding and search (answers timed one at a time: including them). Hours depend more on the machine "
+    f"than on the method. {DASH}: not printed, or unknown; our lines give the reason.",
 )
 
 

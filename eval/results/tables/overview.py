@@ -35,10 +35,10 @@ def index_page(papers: Mapping[str, Sequence[PaperTable]]) -> str:
     heads = columns(("paper", "table", *_HEADINGS), left=2)
     return page(
         "# The papers' tables",
-        "Printed cells and what is known of each. Measured: a run is in the cell. The verdict asks whether the "
-        "printed number reproduces on the same questions (equivalence within a margin); the rule is below "
-        f"every table. What the papers claim of their tables: [{CLAIMS}]({CLAIMS}). How far the intervals can be "
-        "trusted, and what a design detects: [coverage](../audit/coverage.md), [design](../audit/design.md).",
+        "Printed cells by verdict. Measured: the cell has a run. The verdict says whether the printed number "
+        "reproduces on the same questions (equivalence within a margin); the rule is below every table. The papers' "
+        f"claims about their tables: [{CLAIMS}]({CLAIMS}). How reliable the intervals are, and which differences a "
+        "design can detect: [coverage](../audit/coverage.md), [design](../audit/design.md).",
         render_markdown(Table("", heads, [*totals, *rows]), level=0),
         render_markdown(_sources(papers)),
         WRITTEN,
@@ -57,12 +57,12 @@ def _sources(papers: Mapping[str, Sequence[PaperTable]]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (paper, source, *(found[paper, source, one] for one in _VERDICTS_OF_MEASURED)) for paper, source in groups
     ]
-    return Table("What the measured cells rest on", columns(_SOURCE_HEADINGS, left=2), rows)
+    return Table("Sources of the measured cells", columns(_SOURCE_HEADINGS, left=2), rows)
 
 
 def _source(measured: Measured) -> str:
     if measured.recorded:
-        return f"answers that {'others' if measured.by_others else 'the authors'} recorded"
+        return f"answers published by {'third parties' if measured.by_others else 'the authors'}"
     return measured.repeats_exactly or "runs with a model"
 
 
@@ -92,10 +92,17 @@ def claims_page(papers: Mapping[str, Sequence[PaperTable]]) -> str:
     mark_heads = ("paper", "table", "backbone", "row", "column", "printed", "mark")
     return page(
         "# Claims of the papers",
-        "What text and marks claim of the tables (`results/printed/claims.yaml`), checked against the printed cells "
-        "and against comparable measured ones; cannot say: a cell of the claim has no comparable measurement.",
+        "Claims that the papers make about their tables, in text and by bold or underline "
+        "(`results/printed/claims.yaml`), checked against the printed cells and against comparable measured ones; "
+        "cannot say: a cell of the claim has no comparable measurement.",
         render_markdown(Table("", texts(heads), [(paper, *row) for paper, row in rows]), level=0),
-        render_markdown(Table("Bold that is not best, underlines that are not second best", texts(mark_heads), marks)),
+        render_markdown(
+            Table(
+                "Bold numbers that are not the best, underlined ones that are not the second best",
+                texts(mark_heads),
+                marks,
+            )
+        ),
         WRITTEN,
     )
 
@@ -124,7 +131,7 @@ def paper_overview(tables: Sequence[PaperTable]) -> str:
         render_markdown(Table("Numbers that do not reproduce", texts(_DEVIATING_HEADS), deviating))
         if deviating
         else "",
-        blocks("## What is in no table", "\n".join(f"- {line}" for line in elsewhere)) if elsewhere else "",
+        blocks("## Not in any table", "\n".join(f"- {line}" for line in elsewhere)) if elsewhere else "",
         f"Run the rest: `memsys reproduce {paper}`. {WRITTEN}",
     )
 

@@ -31,9 +31,10 @@ _SIGNS = {"reproduced": "R", "not reproduced": "N", "cannot say": "?", "not comp
 _OTHERS = "_others"
 _MARKS: Mapping[str, Style] = {"": "", "bold": "bold", "underline": "underline"}
 _NOTE = (
-    "±: half of the 95 % interval for other conversations (cluster t); ‡ one conversation: over its questions, no "
-    "interval for others. Superscripts say whether the printed number reproduces on the same questions (equivalence "
-    "test, margin 1 point or the rounding): R reproduced, N not reproduced, ? cannot say, C not comparable"
+    "±: half of the 95 % interval over conversations (cluster t); ‡ one conversation: over its questions, not an "
+    "interval for other conversations. Superscripts say whether the printed number reproduces on the same questions "
+    "(equivalence test, margin 1 point or the rounding): R reproduced, N not reproduced, ? cannot say, C not "
+    "comparable"
 )
 
 
@@ -67,9 +68,7 @@ def paper_page(table: PaperTable, others: str = "") -> str:
     return page(
         render_markdown(full_table(own), level=1),
         f"Printed: {table.paper.version}." if table.paper.version else "",
-        f"Systems, backbones and settings that the paper's table does not have: [{others}]({others})."
-        if others
-        else "",
+        f"Systems, backbones and settings that are not in the paper's table: [{others}]({others})." if others else "",
         bullets(SETTINGS_LEGEND if table.spec.settings else LEGEND),
         section("Columns", definitions(own)),
         section("Remarks", table.spec.remarks),
@@ -83,7 +82,8 @@ def _others_page(table: PaperTable, paper: str) -> str:
     shown = full_table(table)
     return page(
         render_markdown(replace(shown, title=f"{shown.title}, other measurements"), level=1),
-        f"Rows that the paper does not print, by the same metrics. Its own, columns, legend: [{paper}]({paper}).",
+        "Rows that are not in the paper, with the same metrics. The paper's rows, columns and legend: "
+        f"[{paper}]({paper}).",
         _pairs(table),
         section("Runs", (Span(run, "code") for run in run_ids(table))),
     )

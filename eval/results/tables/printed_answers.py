@@ -22,10 +22,11 @@ _HEADINGS = ("system", "backbone", "answer", "which is", "by the paper", "by LoC
              "shown", "clusters", "run")  # fmt: skip
 _NOTES = (
     "answer: as printed, or the run's own words where its folder is here",
-    "which is: of a run that is kept as scores alone, all that is known of its answer",
+    "which is: for a run stored as scores only, all that is known about its answer",
     "evidence in first ten, shown: the share of the turns with the evidence among the first ten results, and in the "
     "reader's context, in percent",
-    "clusters: which CLAG searched for this question, how many notes they hold of all, and where the first ten were",
+    "clusters: those that CLAG searched for this question, how many of all notes they contain, and where the first "
+    "ten were",
 )
 
 

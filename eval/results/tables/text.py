@@ -19,34 +19,38 @@ NOT_COMPARED = "†"
 EXPLORATORY = "°"
 
 LEGEND = (
-    "measured: mean with its 95 % interval for other conversations (cluster t); it says nothing of whether the printed "
-    "number reproduces",
+    "measured: mean with its 95 % interval over conversations (cluster t); the interval does not say whether the "
+    "printed number reproduces",
     ONE_CONVERSATION,
     f"{NOT_COMPARED} not comparable with the printed number; the last column says why",
     "difference: measured minus printed",
-    "n: questions scored, where it differs from cell to cell; the last column has it otherwise",
+    "n: questions scored, if it differs between cells; otherwise it is in the last column",
     "verdict: does the printed number reproduce on the same questions? Equivalence test (TOST, level 5 %) of the runs "
-    "against the printed number, taken as fixed. Margin: 1 point or the rounding, whichever is larger (5 % of figures "
-    "that are no share). Variance: from run to run, over three seeds or more; none where a setting is deterministic. "
-    "reproduced: within the margin; not reproduced: beyond it; cannot say: neither, with the seeds that would decide "
-    "(80 % power); not comparable: measured on other terms; not run; cannot be filled: no run could give it",
+    "against the printed number, taken as fixed. Margin: 1 point or the rounding, whichever is larger (5 % for "
+    "figures that are not percentages). Variance: between runs, over three or more seeds; zero for a deterministic "
+    "setting. reproduced: within the margin; not reproduced: beyond it; cannot say: neither, with the number of seeds "
+    "needed to decide (80 % power); not comparable: measured under different conditions; not run; cannot be filled: "
+    "no run could produce it",
 )
 #: In place of it where the paper prints settings alone.
-SETTINGS_LEGEND = ("as printed: a preset has the printed value, under the key that is named; differs: it has another",)
+SETTINGS_LEGEND = (
+    "as printed: a preset has the printed value, under the named key; differs: the preset has a different value",
+)
 PAIR_HEADINGS = ("system", "against", "metric", "n", "diff", "95 %", "p (Holm)", "verdict",
                  "win/tie/loss", "detect", "differ in")  # fmt: skip
 PAIR_LEGEND = (
-    "diff: system minus baseline on the questions that both were scored on, percentage points",
-    "p: two-sided paired randomisation test over conversations, exact where all sign patterns can be counted (up to 36 "
-    "conversations or questions that differ, or differences on a grid), else of a million drawn ones (CSV: p error); "
-    f"Holm's correction over the declared family, which is the tests of the protocol's primary metric; {EXPLORATORY} "
-    "any other metric: exploratory, not corrected",
-    "verdict: above or below where p (Holm) is below 0.05 and the interval leaves out 0, else not confirmed; blank: "
-    "one conversation, which tells nothing about others nor about another build of the memory",
-    f"{BY_QUESTION} only one conversation: tested over its questions, which says nothing about other conversations",
-    "detect: smallest true difference found with 80 % power at level 5 %; none with fewer than six conversations, of "
-    "which no p is below 5 %",
-    "differ in: what besides the memory is not the same in the two runs; the difference is then not the memory's alone",
+    "diff: system minus baseline on the questions scored for both, percentage points",
+    "p: two-sided paired randomisation test over conversations, exact where all sign patterns can be enumerated (up "
+    "to 36 conversations or questions that differ, or differences on a grid), otherwise from a million random ones "
+    "(CSV: p error); Holm's correction over the declared family, the tests of the protocol's primary metric; "
+    f"{EXPLORATORY} any other metric: exploratory, not corrected",
+    "verdict: above or below if p (Holm) is below 0.05 and the interval excludes 0, otherwise not confirmed; blank: "
+    "one conversation, which does not generalise to other conversations or to another build of the memory",
+    f"{BY_QUESTION} one conversation only: tested over its questions, does not generalise to other conversations",
+    "detect: smallest true difference found with 80 % power at level 5 %; not computed for fewer than six "
+    "conversations, where p cannot fall below 0.05",
+    "differ in: what differs between the two runs besides the memory; the difference is then not due to the memory "
+    "alone",
 )
 
 #: Cells that a remark names one by one; of more it names the columns.
@@ -166,7 +170,7 @@ def _measured_coverage(found: Sequence[Measured], prompts: Sequence[str]) -> lis
     texts += dict.fromkeys(text for text in prompts if text)
     texts += dict.fromkeys(caveat for measured in found for caveat in measured.caveats)
     texts += dict.fromkeys(measured.repeats_exactly for measured in found if measured.repeats_exactly)
-    whose = {True: "answers of others", False: "the authors' answers"}
+    whose = {True: "answers published by third parties", False: "the authors' answers"}
     texts += dict.fromkeys(f"measured from {whose[one.by_others]}: {one.recorded}" for one in found if one.recorded)
     seeds = max(len(measured.seeds) for measured in found)
     repeated = "recorded repetitions" if any(one.recorded for one in found) else "seeds"

@@ -172,7 +172,7 @@ def corrected_share(raw: float, figures: JudgeFigures) -> float | None:
 
 
 def people_text(entry: Mapping[str, Json]) -> str:
-    """Return the note of a judge's column: its agreement with people, or that nobody measured it."""
+    """Return the note of a judge's column: its agreement with people, or that it was not measured."""
     known = figures_for(entry)
     people, purpose, gold = known.get(BY_PEOPLE), known.get(ON_PURPOSE), known.get(OF_GOLD)
     if gold is not None and gold.accuracy is not None and gold.one_verdict is not None:

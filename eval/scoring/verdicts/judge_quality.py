@@ -39,7 +39,7 @@ class JudgeQuality:
 
     Attributes:
         name: judge and model.
-        text: how it did where the grade is known, or that nobody measured it.
+        text: how it did where the grade is known, or that it was not measured.
         missing: how to measure it, empty for a judge that was measured on answers labelled by people and on wrong
             ones, or, where it judges rubrics, on gold answers.
         fault: why its verdicts are uninformative; empty for one that was measured and beats one verdict for all.
@@ -137,7 +137,7 @@ def order_quality(entry: Mapping[str, Json]) -> JudgeQuality | None:
     name, known = judge_name(entry), pair_figures_for(entry)
     if known is None:
         missing = _command("--known 100", entry, "of BEAM-100K", "judge.order=model")
-        fault = f"nobody measured {name} on {OF_PAIRS}"
+        fault = f"no measurement of {name} on {OF_PAIRS}"
         return JudgeQuality(name, fault, missing, fault)
     return JudgeQuality(name, _pairs_text(known), "", _known_fault(name, known))
 
@@ -178,7 +178,7 @@ def _command(option: str, entry: Mapping[str, Json], files: str, *settings: str)
 
 def _unmeasured(name: str, missing: str, *, rubric: bool = False) -> str:
     what = OF_GOLD if rubric else "answers labelled by people and on wrong ones"
-    return f"nobody measured {name} on {what}" if missing else ""
+    return f"no measurement of {name} on {what}" if missing else ""
 
 
 def _probe_fault(name: str, probe: Mapping[str, Json]) -> str:

@@ -207,7 +207,7 @@ def test_the_heading_says_in_what_ranked_systems_differ_besides_the_memory(tmp_p
     rag = stored(tmp_path, parts={"dataset": {"turn_style": "plain"}})
     amem, clag = (stored(tmp_path, memory=name, parts={"dataset": {"turn_style": "clag"}}) for name in ("amem", "clag"))
     (mixed,) = compare_readings([rag, amem], CONFIG, PROTOCOLS)
-    assert "that all 2 systems answered; some of them differ in dataset too" in heading(mixed)
+    assert "that all 2 systems answered; some of them also differ in dataset" in heading(mixed)
     (same,) = compare_readings([clag, amem], CONFIG, PROTOCOLS)
     assert "differ" not in heading(same)
 

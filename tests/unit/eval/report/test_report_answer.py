@@ -123,7 +123,7 @@ def test_the_sentence_says_in_what_the_runs_differ_besides_the_memory(tmp_path: 
     write(tmp_path, {"rag": 0.75}, parts={"dataset": {"turn_style": "plain"}})
     write(tmp_path, {"amem": 0.25}, parts={"dataset": {"turn_style": "clag"}})
     found = sentence(tmp_path)
-    assert "no answer; some of them differ in dataset too, so a difference need not be the memory's alone." in found
+    assert "no answer; some of them also differ in dataset, so a difference need not be the memory's alone." in found
 
 
 def test_answers_that_two_readers_asked_for_are_not_ranked_together(tmp_path: Path) -> None:

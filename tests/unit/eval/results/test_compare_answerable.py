@@ -74,7 +74,7 @@ def test_questions_that_the_protocol_leaves_out_are_not_tested_twice(tmp_path: P
 
 def test_the_tests_stand_in_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = make_report([stored(tmp_path, "rag", 0.5, 0.0), stored(tmp_path, "amem", 0.3, 1.0)], CLAG)
-    note = "F1 answerable: the tests of F1 on the questions that have an answer"
+    note = "F1 answerable: the tests of F1 on the answerable questions"
     show(report)
     shown = capsys.readouterr().out
     assert "amem    F1 answerable     80  -20.0" in shown

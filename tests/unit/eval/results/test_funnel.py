@@ -187,7 +187,7 @@ def test_what_a_run_does_not_say_is_a_dash_with_a_reason(tmp_path: Path) -> None
     recorded = replace(run, record={**run.record, "recorded": {"repository": "r", "path": "p"}}, summary={}, rows=())
     for shown, reason in (
         (stored(lacking), "there is no snapshot of its memories"),
-        (stored(foreign), "does not say where a snapshot keeps its entries"),
+        (stored(foreign), "does not declare where a snapshot stores its entries"),
         (earlier, "scored before storage was counted: run memsys score on the run"),
         (wordless, "its memories do not name the turns they came from"),
         (recorded, "recorded elsewhere"),
@@ -334,7 +334,7 @@ def test_a_text_written_from_memories_shows_none_of_them(tmp_path: Path) -> None
     run = stored(path)
     assert evidence_funnels(run)[0].shown is None and summarise(path)["storage"]["context_turns"] is None
     [group] = quality_groups([run])
-    assert any("written from the memories it retrieved" in text for text in group.systems[0].remarks)
+    assert any("written by a model from the retrieved memories" in text for text in group.systems[0].remarks)
 
 
 def test_of_memories_some_of_which_are_in_the_prompt_these_count(tmp_path: Path) -> None:
@@ -373,7 +373,7 @@ def test_rows_that_do_not_say_what_a_context_shows_have_a_dash(tmp_path: Path) -
         assert one == replace(before, shown=None, reached={})
     [group] = quality_groups([earlier])
     assert group.systems[0].sizes is not None and group.systems[0].sizes.context_turns is None
-    assert any("not known which memories made the context" in text for text in group.systems[0].remarks)
+    assert any("unknown which memories are in the context" in text for text in group.systems[0].remarks)
     line = next(line for line in quality_page([group]).files["memory_quality.md"].splitlines() if "| all |" in line)
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     # R@10, in context, F1 (1, 2/3, 0, 1 and 0), F1 by stage (q0 to q2 are stored, q0 is retrieved), and F1 by reach.

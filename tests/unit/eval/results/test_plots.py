@@ -232,7 +232,7 @@ def test_labels_are_moved_apart_and_keep_their_order(values: list[float], step: 
 
 
 def test_a_figure_marks_what_rests_on_one_conversation(tmp_path: Path) -> None:
-    mark = "‡ only one conversation: a range over its questions"
+    mark = "‡ one conversation only: a range over its questions"
     FakeRun(conversations=("conv-26",)).write(tmp_path / "one")
     FakeRun().write(tmp_path / "two")
     for name, marked in (("one", True), ("two", False)):
@@ -248,7 +248,7 @@ def test_a_papers_figure_marks_it_too(tmp_path: Path) -> None:
     sheet = by_name(read_runs([tmp_path])[0])["memfly_figure2"]
     text = words(draw_sheet(sheet, tmp_path))
     assert "measured ‡" in text
-    assert "‡ only one conversation" in text
+    assert "‡ one conversation only" in text
 
 
 def test_pareto_front_by_hand() -> None:

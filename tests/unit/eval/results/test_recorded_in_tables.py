@@ -73,7 +73,7 @@ def test_recorded_answers_stand_in_the_row_that_they_gave(tmp_path: Path) -> Non
     _recorded(tmp_path, "others", {})
     runs, _ = read_runs([tmp_path])
     (table,), unused = build_tables("sage", runs, [1])
-    assert unused == {"others": "recorded answers that gave no row of SAGE's tables"}
+    assert unused == {"others": "recorded answers that match no row of SAGE's tables"}
     (row,) = [row for block in table.blocks for row in block.rows if row.measured]
     assert (row.label, row.key.backbone, row.key.system) == ("SAGE", "gpt4o_mini", "sage")
     by_column = {column.label: cell for column, cell in zip(table.columns, row.cells, strict=True)}
@@ -86,7 +86,7 @@ def test_recorded_answers_stand_in_the_row_that_they_gave(tmp_path: Path) -> Non
     assert by_column["Average J"].measured.caveats == ("40 of 1540 questions",)
     text = paper_page(table)
     assert "measured from the authors' answers: them/code, answers.json at commit abcdef012345" in text
-    assert "| SAGE | answers that the authors recorded | 0 | 0 | 0 | 15 |" in index_page({"sage": [table]})
+    assert "| SAGE | answers published by the authors | 0 | 0 | 0 | 15 |" in index_page({"sage": [table]})
     assert build_tables("clag", runs, [1])[1].keys() == {"theirs", "others"}
 
 
@@ -98,8 +98,8 @@ def test_answers_that_others_recorded_stand_beside_the_number_and_are_not_held_a
     measured = [cell.measured for cell in row.cells if cell.measured]
     assert unused == {} and measured and all("run by them, 10 memories" in one.caveats for one in measured)
     text = paper_page(table)
-    assert "measured from answers of others: them/code, answers.json at commit abcdef012345" in text
-    assert "| SAGE | answers that others recorded | 0 | 0 | 0 | 15 |" in index_page({"sage": [table]})
+    assert "measured from answers published by third parties: them/code, answers.json at commit abcdef012345" in text
+    assert "| SAGE | answers published by third parties | 0 | 0 | 0 | 15 |" in index_page({"sage": [table]})
 
 
 def test_the_catalogue_names_rows_that_the_tables_have() -> None:
@@ -123,7 +123,7 @@ def test_what_a_recorded_run_lacks_is_said_and_not_made_up(tmp_path: Path, capsy
     (run,), _ = read_runs([tmp_path])
     assert list(judge_texts([run]).values()) == ["verdicts recorded with the answers; not probed"]
     assert list(judge_faults([run]).values()) == [
-        "nobody measured verdicts recorded with the answers on answers labelled by people and on wrong ones"
+        "no measurement of verdicts recorded with the answers on answers labelled by people and on wrong ones"
     ]
     (shown,), (note,) = without_unmeasured([run])
     assert judge_texts([shown]) == {} and "it cannot be asked again" in note

@@ -243,7 +243,7 @@ def test_the_audit_holds_no_agreement_on_gold_answers_for_one_with_people() -> N
     row = {"backbone": "m", "judge": "beam_rubric", "kappa": 0.9, "answers": 200}
     assert findings({"judge_presets": [{**row, "answers_of": OF_GOLD}]}) == []
     (line,) = findings({"judge_presets": [{**row, "answers_of": BY_PEOPLE}]})
-    assert "kappa with people 0.90" in line
+    assert "kappa with human labels 0.90" in line
 
 
 def test_each_way_of_measuring_names_the_other() -> None:
@@ -260,7 +260,7 @@ def test_a_judge_of_rubrics_no_better_than_a_constant_ranks_nothing(
     identity = {"prompt_sha256": "p", "judge": {"unit": "rubric"}}
     probe = {"items": 80, "accuracy": 0.9, "always": 0.5}
     entry = {"judge": "beam_rubric", "backbone": "m", "identity": identity, "probe": probe}
-    assert judge_quality(entry).fault == f"nobody measured beam_rubric on m on {OF_GOLD}"
+    assert judge_quality(entry).fault == f"no measurement of beam_rubric on m on {OF_GOLD}"
     shares = (50.0, 100.0, 50.0, 50.0, 0.0, 100.0, 90.0, 100.0, 0.0)
     keep([JudgeFigures("beam_rubric", "m", OF_GOLD, 200, 0, *shares, "p")], tmp_path / "figures.csv")
     found = judge_quality(entry)
