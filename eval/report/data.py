@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 from eval.commands.terminal import stage
+from eval.metrics.evidence import TURN_RECALL
 from eval.report.answer import Board, group_answer
 from eval.report.cache import Cache, fingerprint
 from eval.report.calls import first_difference
@@ -28,6 +29,7 @@ from eval.report.runs import (
 )
 from eval.report.scores import metric_list
 from eval.report.slices import Known, distances, slices
+from eval.results.compare.rows import recall_metric
 from eval.results.compare.seeds import group_repeats
 from eval.results.frame import Skipped, read_runs
 from eval.results.stored_run import StoredRun, category_names
@@ -221,7 +223,9 @@ class _Groups:
         every, members = self._every(group), group.members
         own = [self.runs[number] for number in members]
         board = Board(self.runs, group_labels(self.runs, members), self._costs, self._names[members[0]])
-        metrics = [*self._config.tested, *_judges(own)]
+        by_turns = recall_metric(own)[1] == TURN_RECALL  # else some of the runs would have no row
+        tested = [name for name in self._config.tested if by_turns or name != TURN_RECALL]
+        metrics = [*tested, *_judges(own)]
         inputs = [self._collected.inputs(every), list(members), board.dataset, metrics, list(self._columns)]
         inputs.append(self._faults)
         answer = self._cache.get("group", inputs, partial(group_answer, group, board, metrics, self._columns))

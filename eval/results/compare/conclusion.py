@@ -47,13 +47,12 @@ class _Lead:
             return f"{self.leader} and {self.other} are level ({points} points {column} apart)"
         return f"{self.leader} leads {self.other} by {points} points {column}"
 
-    @property
-    def here(self) -> str:
-        """The difference on these questions alone, in the pair's column."""
+    def here(self, column: str) -> str:
+        """Return the difference on these questions alone."""
         if self.points <= TIE:
-            return f"{self.leader} and {self.other} are equal here in {self.pair.column}"
+            return f"{self.leader} and {self.other} are equal here in {column}"
         points = fixed(self.points, 1) if self.points >= 0.05 else "less than 0.1"
-        return f"{self.leader} has {points} points more {self.pair.column} here than {self.other}"
+        return f"{self.leader} has {points} points more {column} here than {self.other}"
 
     @property
     def bracket(self) -> str:
@@ -208,7 +207,7 @@ def _sentence(lead: _Lead, column: str, builds: str) -> str:
     if pair.verdict == "no test":
         return f"{begin}; there are too few conversations for an interval, so no difference can be claimed."
     if not pair.verdict:  # one conversation
-        return f"{lead.here}; no verdict follows from one conversation, and {builds}."
+        return f"{lead.here(column)}; no verdict follows from one conversation, and {builds}."
     if _includes_zero(pair):
         return f"{text} includes 0, so no difference can be claimed."
     if pair.verdict == "exploratory":  # the protocol's primary metric is another: no test was declared beforehand
@@ -248,7 +247,7 @@ def _answerable_sentence(pair: Pair, answerable: Pair) -> str:
     lead = _lead_of(answerable)
     begin = "On the questions that have an answer"
     if not answerable.verdict:
-        return f"{begin} {lead.here}."
+        return f"{begin} {lead.here(answerable.column)}."
     begin = f"{begin} {lead.text}"
     p_value = "" if answerable.adjusted is None else f", {_corrected(answerable)}"
     begin += f" ({lead.bracket}{p_value})" if lead.bracket else ""

@@ -14,7 +14,14 @@ from eval.results.compare.columns import (
 )
 from eval.results.compare.conclusion import conclusion, no_evidence, unanswered
 from eval.results.compare.pairs import compare_with
-from eval.results.compare.rows import ComparisonEstimate, SystemRow, lead_metric, price_dates, system_rows
+from eval.results.compare.rows import (
+    ComparisonEstimate,
+    SystemRow,
+    lead_metric,
+    price_dates,
+    recall_metric,
+    system_rows,
+)
 from eval.results.compare.seeds import fewer_seeds, listed_seeds, named_seeds
 from eval.results.stored_run import StoredRun
 from eval.results.tables.judges import without_unmeasured
@@ -90,6 +97,11 @@ class Report:
     def lead(self) -> str:
         """The column that the rows are sorted by."""
         return lead_metric([row.run for row in self.rows], self.protocol)[0]
+
+    @property
+    def recall(self) -> str:
+        """The column of evidence recall that is tested."""
+        return recall_metric([row.run for row in self.rows])[0]
 
     @property
     def lead_columns(self) -> tuple[ComparisonColumn, ...]:

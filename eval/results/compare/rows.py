@@ -10,9 +10,9 @@ import numpy as np
 from eval.config.prices import dates_of, load_embedding_prices, load_prices
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.loaders.question_types import ADVERSARIAL
-from eval.metrics.evidence import SHOWN_RECALL
+from eval.metrics.evidence import SHOWN_RECALL, TURN_RECALL
 from eval.metrics.metric import Metric
-from eval.metrics.registry import is_share, listed, scale_of
+from eval.metrics.registry import METRICS, is_share, listed, scale_of
 from eval.metrics.sessions import BY_SESSION
 from eval.results.compare.columns import ANSWERABLE, TEXT_RECALL, ComparisonColumn, judge_columns
 from eval.results.compare.seeds import Repeats, group_repeats, listed_seeds
@@ -109,8 +109,14 @@ def answer_metric(protocol: Protocol) -> tuple[str, str]:
 
 
 def recall_metric(runs: Sequence[StoredRun]) -> tuple[str, str]:
-    """Return column and metric of evidence recall: by turn, else by session, else by text, as is scored."""
-    by_turn = "R@10", _RECALL
+    """Return column and metric of evidence recall: by turn, else by session, else by text, as is scored.
+
+    By turn, that over the first ten turns, which does not grow with the turns in a memory; over the first ten memories
+    where a run was scored by a version without it.
+    """
+    scored = [run for run in runs if run.columns.has(_RECALL)]
+    by_turns = all(run.columns.has(TURN_RECALL) for run in scored)
+    by_turn = (METRICS[TURN_RECALL].heading, TURN_RECALL) if scored and by_turns else ("R@10", _RECALL)
     choices = (by_turn, (BY_SESSION[_SESSION_RECALL], _SESSION_RECALL), TEXT_RECALL)
     return next((choice for choice in choices if _scored(runs, choice[1])), by_turn)
 

@@ -35,8 +35,6 @@ def _terminal_tables(report: Report) -> tuple[tuple[str, Sequence[ComparisonColu
     )
 
 
-#: Columns whose interval has room on a terminal; the files have them all.
-_WITH_INTERVAL = ("F1", "R@10", TEXT_RECALL[0])
 #: Longest name of a system that fits next to its figures on a terminal of 80 columns.
 _LONGEST = 18
 
@@ -68,13 +66,18 @@ def short_names(report: Report) -> list[str]:
 
 
 def _tables(report: Report, names: Sequence[str]) -> list[Table]:
-    """Return a table for each group of columns that some system fills."""
+    """Return a table for each group of columns that some system fills, first the one that is tested."""
     groups = (*_terminal_tables(report), ("Judges", report.judges))
     found = [(title, shown) for title, columns in groups if (shown := shown_columns(report, columns))]
     keys = _keys(report, names)
     return [
-        table_of(title, [*keys, *(one for column in shown for one in _shown(report, column))]) for title, shown in found
+        table_of(title, [*keys, *(one for column in _tested_first(report, shown) for one in _shown(report, column))])
+        for title, shown in found
     ]
+
+
+def _tested_first(report: Report, columns: Sequence[ComparisonColumn]) -> list[ComparisonColumn]:
+    return sorted(columns, key=lambda column: column.name not in (report.lead, report.recall))
 
 
 def _keys(report: Report, names: Sequence[str]) -> list[_Shown]:
@@ -89,10 +92,10 @@ def _names(names: Sequence[str]) -> _Shown:
 
 
 def _shown(report: Report, column: ComparisonColumn) -> list[_Shown]:
-    """Return a column, with its interval and spread over seeds where it is one of the headline's."""
+    """Return a column, with interval and spread over seeds where it is a headline's: a terminal has room for few."""
     found = [row.estimates.get(column.name) for row in report.rows]
     shown: list[_Shown] = [(Column(column.name), [cell(estimate, column) for estimate in found])]
-    if column.name in (*_WITH_INTERVAL, report.lead) or column in report.judges:
+    if column.name in ("F1", TEXT_RECALL[0], report.lead, report.recall) or column in report.judges:
         interval = Column("95 %", together=True, style="dim")
         shown.append((interval, [interval_text(estimate) for estimate in found]))
         if any(map(spread_text, found)):

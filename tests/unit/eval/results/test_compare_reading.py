@@ -189,6 +189,31 @@ def test_recall_is_the_primary_metric_where_no_run_has_answers(tmp_path: Path) -
     assert "no run here has answers" not in comparison_files(answered)["compare.md"]
 
 
+def test_larger_memories_lead_no_comparison_without_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A memory of whole sessions found all evidence in ten of them, and was said to have more than RAG."""
+    ten = tuple(f"conv-{number}" for number in range(10))
+
+    def run(memory: str, memories: float, turns: float, extra: tuple[str, ...] = ("recall_turns@10",)) -> StoredRun:
+        values = {"recall@10": memories, "recall_turns@10": turns}
+        fake = FakeRun(memory=memory, mode="retrieval_only", conversations=ten, extra_metrics=extra,
+                       values=lambda number, metric: values.get(metric, 0.1))  # fmt: skip
+        return read(fake.write(tmp_path))
+
+    sessions, rag = run("object", 1.0, 0.5), run("rag", 0.8, 0.8)
+    report = make_report([sessions, rag], CLAG)
+    assert [row.label for row in report.rows] == ["rag", "object"]
+    (pair,) = report.pairs
+    assert (pair.column, pair.verdict) == ("R@10 turns (turn ids)", "below")
+    assert pair.result.difference == pytest.approx(-30.0)
+    assert "rag leads object by 30.0 points R@10 turns;" in report.conclusion
+    assert report.rows[0].by_category[1].value == pytest.approx(80.0)  # as it is drawn
+    compare_terminal.show(report)
+    heading = next(line for line in capsys.readouterr().out.splitlines() if "R@10" in line)
+    assert heading.split()[2:5] == ["R@10", "turns", "95"] and "R@10 " in heading[30:]
+    former = run("amem", 0.9, 0.0, extra=())  # scored by a version without this measure
+    assert make_report([sessions, rag, former], CLAG).lead == "R@10"
+
+
 def test_an_interval_of_a_share_is_shown_as_far_as_a_share_goes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
