@@ -1,6 +1,7 @@
 """Fetch the published data sets: ``memsys data NAME... [--to FOLDER] [--from FOLDER]``.
 
-Exit code 0: everything asked for is in place; 2: something is not, and the message says what to do.
+Exit code 0: everything asked for is in place; 3: downloads failed, and the same command continues; 2: something else is
+missing, and the message says what to do.
 """
 
 import argparse
@@ -8,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.commands.commands import EXIT_ERROR, explains_errors, program, start
+from eval.commands.commands import EXIT_DONE, EXIT_ERROR, EXIT_INCOMPLETE, explains_errors, program, start
 from eval.commands.places import check_folder
 from eval.commands.suggestions import did_you_mean
 from eval.commands.terminal import say
@@ -17,7 +18,7 @@ from eval.loaders.fetch import FetchOutcome, copy, fetch
 from eval.loaders.locate import DATA_VARIABLE, data_folder
 from eval.loaders.registry import DATASETS
 from memsys.assets.checksums import sha256
-from memsys.errors import DataError
+from memsys.errors import DataError, UnreachableError
 
 
 @explains_errors
@@ -33,15 +34,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise DataError(
             f"{', '.join(own)}: there is nothing to fetch of data of your own; see {DATASETS[own[0]].homepage}"
         )
-    missing: list[str] = []
+    missing: dict[str, int] = {}
     for info in infos:
         say(f"{info.title}: {info.licence}. {info.homepage}\n  Please cite: {info.citation}")
-        missing += _get_all(info, folder, options.source)
+        missing |= _get_all(info, folder, options.source)
     total = sum(len(info.files) for info in infos)
     say(f"{total - len(missing)} of {total} files are in place in {folder}")
     if missing:
         _warn(f"missing: {', '.join(missing)}; finished files are kept; run the same command again to continue")
-    return EXIT_ERROR if missing else 0
+    return EXIT_ERROR if EXIT_ERROR in missing.values() else max(missing.values(), default=EXIT_DONE)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -59,32 +60,32 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _get_all(info: DatasetInfo, folder: Path, source: Path | None) -> list[str]:
-    """Get the files of a data set; returns the names of those that are not in place."""
-    missing: list[str] = []
+def _get_all(info: DatasetInfo, folder: Path, source: Path | None) -> dict[str, int]:
+    """Get the files of a data set; returns the names of those that are not in place, each with its exit status."""
+    missing: dict[str, int] = {}
     for file in info.files:
         by_hand_alone = not file.url and source is None
         if by_hand_alone and missing and not (folder / file.name).exists():
             _warn(f"  {file.name}: likewise (sha256 {file.sha256})")
-            missing.append(file.name)
-        elif not _get(info, file, folder, source):
-            missing.append(file.name)
+            missing[file.name] = EXIT_ERROR
+        elif status := _get(info, file, folder, source):
+            missing[file.name] = status
     return missing
 
 
-def _get(info: DatasetInfo, file: PinnedFile, folder: Path, source: Path | None) -> bool:
-    """Get one file; say what happened."""
+def _get(info: DatasetInfo, file: PinnedFile, folder: Path, source: Path | None) -> int:
+    """Get one file; say what happened, and return the exit status that it has by itself."""
     try:
         outcome = copy(info, file, source, folder) if source else fetch(info, file, folder, _show_progress)
     except (DataError, OSError) as error:
         _warn(f"  {file.name}: {error}")
-        return False
+        return EXIT_INCOMPLETE if isinstance(error, UnreachableError) else EXIT_ERROR
     if outcome in (FetchOutcome.DOWNLOADED, FetchOutcome.RESUMED):
         _warn("")
     digest = sha256(folder / file.name)
     note = "" if file.sha256 else " (no published checksum to compare with)"
     say(f"  {folder / file.name}: {outcome.value}, sha256 {digest}{note}")
-    return True
+    return EXIT_DONE
 
 
 def _show_progress(done: int, total: int) -> None:

@@ -13,7 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.commands.commands import EXIT_BUDGET, EXIT_INCOMPLETE, EXIT_INTERRUPTED, explains_errors, one_message, start
+from eval.commands.commands import (
+    EXIT_BUDGET,
+    EXIT_INCOMPLETE,
+    EXIT_INTERRUPTED,
+    explain,
+    explains_errors,
+    one_message,
+    start,
+)
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -285,7 +293,7 @@ def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
 
 def run_cell(config: "DictConfig", overrides: list[str], number: int = 1) -> str:
     """Run one cell of a sweep, which goes on whatever becomes of this one: the cell's ticket says how it ended."""
-    from eval.commands.terminal import complain, console
+    from eval.commands.terminal import console
     from eval.sweep.cells import make_cell
     from eval.sweep.job_status import TicketWriter
     from eval.sweep.numbering import CLOCK
@@ -299,9 +307,9 @@ def run_cell(config: "DictConfig", overrides: list[str], number: int = 1) -> str
         try:
             path, code = run_one(cell.valid_plan(), LOCK_WAIT_S)
         except MemsysError as error:
-            complain(str(error))
+            code = explain(error)
             CLOCK.end()
-            ticket.end("failed", str(error))
+            ticket.end("incomplete" if code == EXIT_INCOMPLETE else "failed", str(error))
             return ""
         if code == EXIT_INTERRUPTED:
             sys.exit(code)

@@ -5,12 +5,20 @@ class MemsysError(Exception):
     """Base of every error of the harness; ``eval.run`` prints its message without a traceback."""
 
 
+class UnreachableError(MemsysError):
+    """A server cannot be reached, or is gone: what was done is kept, and the same command continues."""
+
+
 class ConfigError(MemsysError):
     """A setting is wrong: names the key, the value and the choices."""
 
 
 class DataError(MemsysError):
     """A data file is missing, truncated or of the wrong shape: names file, JSON path and field."""
+
+
+class DownloadError(DataError, UnreachableError):
+    """A data file could not be downloaded to its end."""
 
 
 class AssetError(MemsysError):
@@ -46,6 +54,14 @@ class ScoringError(MemsysError):
 
 class MemoryProtocolError(MemsysError):
     """A memory system lacks a method of the protocol, or gives what the protocol does not allow."""
+
+
+class MemoryRaisedError(MemoryProtocolError):
+    """A memory that the user wrote raised an exception: the cause, whose traceback begins in the user's code."""
+
+
+class MemoryServerError(MemoryProtocolError, UnreachableError):
+    """The server of a memory cannot be reached, or has lost what it held."""
 
 
 class WorkerError(MemsysError):

@@ -12,7 +12,7 @@ from baselines.external.config import HttpConfig
 from baselines.external.found import read_found, read_ids
 from baselines.external.store import Found, Item
 from memsys.credentials import bearer, redacted
-from memsys.errors import MemoryProtocolError, quoted
+from memsys.errors import MemoryProtocolError, MemoryServerError, quoted
 from memsys.http_bodies import BodyError, exchange
 from memsys.proxies import proxy_of
 from memsys.retrying import LONGEST_PAUSE, RETRIED_STATUS, asked_pause, pause_before
@@ -54,7 +54,8 @@ class HttpStore:
         """Connect, and delete what the server holds of this user.
 
         Raises:
-            MemoryProtocolError: the server cannot be reached, or refuses.
+            MemoryServerError: the server cannot be reached.
+            MemoryProtocolError: it refuses.
         """
         import httpx
 
@@ -80,7 +81,8 @@ class HttpStore:
         """Ask for the statistics until ``pending`` is 0 or missing.
 
         Raises:
-            MemoryProtocolError: it is not, after ``memory.settle_seconds``; or what was stored is lost.
+            MemoryProtocolError: it is not, after ``memory.settle_seconds``.
+            MemoryServerError: what was stored is lost.
         """
         ends = monotonic() + self._config.settle_seconds
         while True:
@@ -98,7 +100,8 @@ class HttpStore:
         """Search.
 
         Raises:
-            MemoryProtocolError: what was stored is lost, and so was not searched.
+            MemoryServerError: what was stored is lost, and so was not searched.
+            MemoryProtocolError: what it returned is not a list of results.
         """
         given = await self._post("search", {"query": query, "k": k})
         if self.watched:
@@ -121,11 +124,11 @@ class HttpStore:
         """Return the statistics.
 
         Raises:
-            MemoryProtocolError: they are of another reset.
+            MemoryServerError: they are of another reset.
         """
         stats = await asyncio.to_thread(self._request, "GET", "stats", {"user": self._user})
         if stats.get(RESET_ID, None if self.watched else self._reset_id) != self._reset_id:
-            raise MemoryProtocolError(
+            raise MemoryServerError(
                 f"memory.url={self._config.url}: the server no longer holds what was stored: {RESET_ID} of /stats is "
                 f"{quoted(stats.get(RESET_ID))}; it was started again, or somebody else reset its user; repeat the "
                 "command, which writes everything again"
@@ -139,8 +142,9 @@ class HttpStore:
         """Make one exchange, again where the server is busy or slow.
 
         Raises:
-            MemoryProtocolError: it failed four times, was refused, or the reply is not a JSON object; or the server is
-                gone: one that is started again may have lost what it held.
+            MemoryServerError: it failed four times, or the server is gone: one that is started again may have lost
+                what it held.
+            MemoryProtocolError: it was refused, or the reply is not a JSON object.
         """
         import httpx
 
@@ -155,7 +159,7 @@ class HttpStore:
                 reply = exchange(self._client, method, url, _LARGEST_REPLY, **request)
             except httpx.HTTPError as error:
                 if self._answered and isinstance(error, httpx.ConnectError):
-                    raise MemoryProtocolError(redacted(
+                    raise MemoryServerError(redacted(
                         f"{url}: the server is gone ({error}), and what it held may be lost; start it again at "
                         f"memory.url={self._config.url} and repeat the command, which writes everything again (at "
                         "another address it is another run)"
@@ -169,7 +173,7 @@ class HttpStore:
                 return _object(url, reply)
             problem = f"status {reply.status_code}: {reply.text[:_SHOWN]}"
             pause = max(pause, min(asked_pause(reply.headers), LONGEST_PAUSE))
-        raise MemoryProtocolError(redacted(f"{url} failed {_TRIES} times ({problem}); see memory.url and the server"))
+        raise MemoryServerError(redacted(f"{url} failed {_TRIES} times ({problem}); see memory.url and the server"))
 
 
 def item_body(item: Item) -> dict[str, Json]:

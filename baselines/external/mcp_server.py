@@ -20,7 +20,7 @@ from baselines.external.found import read_found
 from baselines.external.store import Found, Item
 from baselines.external.tool_schemas import calls_schema, readable_calls, without_nulls
 from memsys.credentials import redacted
-from memsys.errors import AssetError, MemoryProtocolError, quoted
+from memsys.errors import AssetError, MemoryProtocolError, MemoryServerError, quoted
 from memsys.extras import need_package
 from memsys.llm.contract import Role
 from memsys.llm.roles import check_role_names, make_role
@@ -142,14 +142,14 @@ class McpStore:
         """Search a server by URL, which may be started again unseen, for the first text that was written.
 
         Raises:
-            MemoryProtocolError: something was found once, and nothing is found now.
+            MemoryServerError: something was found once, and nothing is found now.
         """
         if not (self._config.url and self._config.search_tool and self._first):
             return
         if await self._searched(self._first, 1):
             self._first_found = True
         elif self._first_found:
-            raise MemoryProtocolError(
+            raise MemoryServerError(
                 f"memory.url={self._config.url} finds nothing for the first text that was written, and found something "
                 "before: it has lost what it held, as a server that is started again; the same command writes it again"
             )
@@ -243,15 +243,15 @@ class _Connection:
                 f"{self._where}: {name} did not return within {self._config.timeout:g} s; raise memory.timeout"
             ) from error
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            raise MemoryProtocolError(f"{self._where} has ended; {name} could not be called") from error
+            raise MemoryServerError(f"{self._where} has ended; {name} could not be called") from error
         except MCPError as error:
             if error.error.message.lower().startswith(_SESSIONS_LOST):
-                raise MemoryProtocolError(
+                raise MemoryServerError(
                     f"{self._where} no longer knows this session: it was started again and may have lost what it held; "
                     "the same command writes it again"
                 ) from error
             if error.error.code == _CONNECTION_CLOSED:
-                raise MemoryProtocolError(f"{self._where} has ended; {name} did not return") from error
+                raise MemoryServerError(f"{self._where} has ended; {name} did not return") from error
             return ToolResult(redacted(str(error)), (), failed=True)
         texts = [_text(part) for part in given.content]
         values = [_unwrapped(given.structured_content)] if given.structured_content is not None else []

@@ -13,7 +13,7 @@ from baselines.external.given import ADDS, USERS, find_object, is_memory, is_sea
 from baselines.external.store import Found, Item
 from memsys.credentials import redacted
 from memsys.dates import parse_date
-from memsys.errors import ConfigError, MemoryProtocolError, MemsysError, quoted
+from memsys.errors import ConfigError, MemoryProtocolError, MemoryRaisedError, MemsysError, quoted
 from memsys.vocabulary import Json
 
 #: Names that a method that searches goes by, most telling first.
@@ -95,7 +95,7 @@ class ObjectStore:
         """Call a function in a thread, one call at a time, as it may not be thread-safe; await a coroutine function.
 
         Raises:
-            MemoryProtocolError: it raised something.
+            MemoryRaisedError: it raised something.
         """
         if inspect.iscoroutinefunction(function):
             return await _guarded(function, function(*arguments, **named))
@@ -259,12 +259,17 @@ async def _guarded(function: Callable[..., Any], call: Awaitable[Any]) -> Any:
     except MemsysError:
         raise
     except Exception as error:
-        raise _raised(function, error) from error
+        _begin_in_theirs(error)
+        raise MemoryRaisedError(redacted(f"{_name(function)}() raised {quoted(error, 300)}")) from error
 
 
 def _name(function: Any) -> str:
     return getattr(function, "__qualname__", type(function).__name__)
 
 
-def _raised(function: Any, error: Exception) -> MemoryProtocolError:
-    return MemoryProtocolError(redacted(f"{_name(function)}() raised {type(error).__name__}: {quoted(error, 300)}"))
+def _begin_in_theirs(error: Exception) -> None:
+    """Let the traceback of an error begin in the user's code: without this module, and what calls that in a thread."""
+    ours, trace = (__name__, "asyncio", "concurrent"), error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith(ours):
+        trace = trace.tb_next
+    error.__traceback__ = trace

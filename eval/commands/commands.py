@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from eval.commands.places import check_current_folder, use_checkout
 from eval.commands.terminal import complain
 from memsys.assets.hints import of_source
 from memsys.credentials import redacted
-from memsys.errors import MemsysError
+from memsys.errors import MemoryRaisedError, MemsysError, UnreachableError
 
 EXIT_DONE, EXIT_FAULT, EXIT_ERROR, EXIT_INCOMPLETE, EXIT_BUDGET, EXIT_DIFFERENT = 0, 1, 2, 3, 4, 5
 EXIT_INTERRUPTED, EXIT_UNREAD = 130, 141
@@ -31,7 +32,8 @@ EXIT_INTERRUPTED, EXIT_UNREAD = 130, 141
 EXIT_STATUSES = {
     EXIT_DONE: "done",
     EXIT_FAULT: (
-        "an unexpected exception, in memsys or in your own plug-in, with its traceback: please report one of memsys"
+        "an unexpected exception, in memsys or in your own memory or plug-in, with its traceback: please report one of "
+        "memsys"
     ),
     EXIT_ERROR: "a setting, an argument or a file is wrong: one message says which, where, and what to do",
     EXIT_INCOMPLETE: "the work is not complete: what was done is kept, the same command continues",
@@ -50,6 +52,24 @@ _OF_SOURCE = re.compile(r"\b(docs|scripts)/\w+\.(md|py)")
 P = ParamSpec("P")
 
 
+def explain(error: MemsysError) -> int:
+    """Write the message of an error, with the user's own lines where their memory raised; returns the exit status."""
+    complain(str(error))
+    if isinstance(error, MemoryRaisedError):
+        sys.stderr.write(redacted("".join(_own_lines(error.__cause__))))
+        return EXIT_FAULT
+    return EXIT_INCOMPLETE if isinstance(error, UnreachableError) else EXIT_ERROR
+
+
+def _own_lines(error: BaseException | None) -> list[str]:
+    """Return the traceback of an error, of libraries only the frame that was called first and the one that raised."""
+    frames = traceback.extract_tb(error.__traceback__ if error else None)
+    installed = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    last = len(frames) - 1
+    kept = [one for place, one in enumerate(frames) if place in (0, last) or not one.filename.startswith(installed)]
+    return traceback.StackSummary.from_list(kept).format()
+
+
 @contextmanager
 def one_message() -> Iterator[None]:
     """End the process with one message and its exit status where the block raises an error of ours or is interrupted.
@@ -60,8 +80,7 @@ def one_message() -> Iterator[None]:
     try:
         yield
     except MemsysError as error:
-        complain(str(error))
-        raise SystemExit(EXIT_ERROR) from error
+        raise SystemExit(explain(error)) from error
     except KeyboardInterrupt as error:
         complain("interrupted")
         raise SystemExit(EXIT_INTERRUPTED) from error
@@ -75,8 +94,7 @@ def explains_errors(main: Callable[P, int]) -> Callable[P, int]:
         try:
             return main(*args, **kwargs)
         except MemsysError as error:
-            complain(str(error))
-            return EXIT_ERROR
+            return explain(error)
         except KeyboardInterrupt:
             complain("interrupted")
             return EXIT_INTERRUPTED

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from eval.loaders.contract import DatasetInfo, PinnedFile
 from eval.loaders.locate import DATA_VARIABLE
 from memsys.assets.checksums import sha256
-from memsys.errors import DataError
+from memsys.errors import DataError, DownloadError
 
 if TYPE_CHECKING:
     import httpx
@@ -42,7 +42,8 @@ def fetch(
     What has arrived is kept as ``<name>.part``; a later call asks the server for the rest.
 
     Raises:
-        DataError: no network, refused, wrong checksum, or registration is needed; says what to do by hand.
+        DownloadError: the server cannot be reached, or ended the transfer; says what to do by hand.
+        DataError: refused, wrong checksum, or registration is needed; says what to do by hand.
     """
     import httpx  # here: the tables import this package for the facts of the data sets alone
 
@@ -61,7 +62,7 @@ def fetch(
         raise DataError(f"{file.url}: {reason}. {by_hand(file, folder)}") from error
     except httpx.TransportError as error:
         reason = f"{type(error).__name__}: {error}"
-        raise DataError(
+        raise DownloadError(
             f"{file.url} cannot be reached ({reason}). Run the same command again to resume. {by_hand(file, folder)}"
         ) from error
     if file.parquet:

@@ -48,7 +48,7 @@ from eval.runs.rundir import RunDirectory
 from memsys import event_loop
 from memsys.assets.paths import workplace
 from memsys.credentials import redacted
-from memsys.errors import AssetError, BudgetSpentError, ConfigError, MemsysError, first_error
+from memsys.errors import AssetError, BudgetSpentError, ConfigError, MemoryRaisedError, MemsysError, first_error
 from memsys.index.settings import using_index
 from memsys.llm.accepted import Adaptation
 from memsys.protocol import NeedsAssets
@@ -128,7 +128,10 @@ def _run_to_end(plan: Plan, data: LoadedData, identity: dict[str, Json], directo
         ours = group.subgroup(MemsysError)
         if ours is None:
             raise first_fault(group) from None
-        raise _found(ours, BudgetSpentError) or first_error(ours) from group
+        first = _found(ours, BudgetSpentError) or first_error(ours)
+        if isinstance(first, MemoryRaisedError):  # the lines of its cause say where
+            first = first.with_traceback(None)
+        raise first from first.__cause__
 
 
 def check_before_models(plan: Plan, data: LoadedData) -> None:

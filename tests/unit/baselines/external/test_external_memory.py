@@ -2,9 +2,11 @@
 
 import asyncio
 import csv
+import json
 import linecache
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,12 +26,13 @@ from baselines.external.memory import ExternalMemory
 from baselines.external.objects import ObjectStore
 from baselines.external.store import Found, Item, Sources
 from eval.check_memory import check, main
+from eval.commands.commands import EXIT_FAULT, EXIT_INCOMPLETE
 from eval.commands.terminal import console
 from eval.config.compose import compose_run
 from eval.run import run_single
 from eval.running.composed import compose_plan
 from eval.running.experiment import run_experiment
-from memsys.errors import ConfigError, MemoryProtocolError
+from memsys.errors import ConfigError, MemoryProtocolError, MemoryRaisedError
 from memsys.llm.none import NoBackbone
 from memsys.protocol import Parts
 from memsys.vocabulary import Conversation, Retrieval, Turn
@@ -483,6 +486,50 @@ def test_evaluate_measures_an_object_next_to_a_baseline(
     again = memsys.evaluate(Plain, baselines=[], settings=settings)
     assert again.path == result.path, "the same source and settings are the same run"
     console.cache_clear()
+
+
+class Failing(Plain):
+    def search(self, query: str, k: int) -> list[str]:
+        return list(parsed("{"))
+
+
+def parsed(text: str) -> Any:
+    return json.loads(text)
+
+
+def test_a_run_shows_the_users_own_lines_where_their_memory_raised(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It showed none of them, and ended as if a setting were wrong."""
+    run = compose_run(
+        ["memory=object", f"memory.object={__name__}:Failing", "mode=retrieval_only", f"runs_dir={tmp_path}"]
+    )
+    assert run is not None
+    with pytest.raises(SystemExit) as ended:
+        run_single(run)
+    assert ended.value.code == EXIT_FAULT
+    message, *lines = [line for line in capsys.readouterr().err.splitlines() if "^" not in line]
+    assert message.startswith("error: Failing.search() raised JSONDecodeError('Expecting property name")
+    assert [line.strip() for line in lines[1:4:2]] == ['return list(parsed("{"))', "return json.loads(text)"]
+    assert [line.rpartition(", in ")[2] for line in lines[::2]] == ["search", "parsed", "raw_decode"], "not all of json"
+    assert main(["memory=object", f"memory.object={__name__}:Failing"]) == EXIT_FAULT
+    assert "return json.loads(text)" in capsys.readouterr().err
+
+
+def test_evaluate_raises_one_error_whose_cause_begins_in_the_users_code(tmp_path: Path) -> None:
+    """It was 150 lines of nested groups."""
+    with pytest.raises(MemoryRaisedError) as raised:
+        memsys.evaluate(Failing, baselines=[], settings=[f"runs_dir={tmp_path}", "embedder=hashing"])
+    cause = raised.value.__cause__
+    assert isinstance(cause, json.JSONDecodeError)
+    assert [frame.name for frame in traceback.extract_tb(cause.__traceback__)][:2] == ["search", "parsed"]
+    printed = "".join(traceback.format_exception(raised.value))
+    assert "ExceptionGroup" not in printed and "runner.py" not in printed
+
+
+def test_a_memory_server_that_is_away_leaves_the_work_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baselines.external.http_server._FIRST_PAUSE", 0.0)
+    assert main(["http://127.0.0.1:9"]) == EXIT_INCOMPLETE
 
 
 class Dateless(Plain):

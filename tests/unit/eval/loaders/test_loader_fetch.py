@@ -16,10 +16,13 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from eval.commands.commands import EXIT_ERROR, EXIT_INCOMPLETE
+from eval.data import main
 from eval.loaders.contract import PinnedFile
 from eval.loaders.factconsolidation import FACTCONSOLIDATION
 from eval.loaders.fetch import FetchOutcome, _rows_to_json, copy, fetch
 from eval.loaders.locomo import LOCOMO
+from eval.loaders.registry import DATASETS
 from memsys.errors import DataError
 
 CONTENT = bytes(range(256)) * 1000
@@ -118,6 +121,21 @@ def test_a_refusal_says_what_to_do(server: str, tmp_path: Path) -> None:
 def test_no_network_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot be reached \(ConnectError.*again to resume.*or set MEMSYS_DATA"):
         fetch(LOCOMO, pinned("http://127.0.0.1:9/file"), tmp_path, timeout=2)
+
+
+@pytest.mark.parametrize(
+    ("urls", "status"),
+    [
+        (["http://127.0.0.1:9/file"], EXIT_INCOMPLETE),
+        (["http://127.0.0.1:9/file", ""], EXIT_ERROR),  # the second needs registration, whatever is repeated
+    ],
+)
+def test_a_download_that_failed_is_incomplete_work(
+    urls: list[str], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = tuple(replace(pinned(url), name=f"{place}.bin") for place, url in enumerate(urls))
+    monkeypatch.setitem(DATASETS, "locomo", replace(LOCOMO, files=files))
+    assert main(["locomo", "--to", str(tmp_path)]) == status
 
 
 def test_another_file_of_that_name_is_never_overwritten(server: str, tmp_path: Path) -> None:
