@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from eval.loaders.question_types import ADVERSARIAL
 from eval.runs.records import ReferenceRecord
@@ -13,7 +13,7 @@ from eval.scoring.verdicts.values import CORRECT, DIFFERENT, PARTIAL, SAME, WRON
 from memsys.errors import ConfigError
 from memsys.llm.contract import Role
 from memsys.llm.roles import make_role
-from memsys.settings import check_name
+from memsys.settings import check_choices, check_minimum, check_name
 from memsys.vocabulary import RUBRIC, Json
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -79,15 +79,16 @@ class JudgeConfig:
 
     def __post_init__(self) -> None:
         check_name("judge.name", self.name)
-        self._check_choices()
+        check_choices(
+            self, "judge", halves=JudgedHalves, order=JudgedOrder, unit=JudgedUnit, adversarial=JudgedAdversarial
+        )
         if self.halves == "cut" and self.unit != "rubric":
             raise ConfigError("judge.halves=cut is for rubrics; a whole answer is right or wrong (judge.unit=answer)")
         if self.order == "model" and self.unit != "rubric":
             raise ConfigError("judge.order=model is for rubrics; other judges score no order (judge.unit=answer)")
         if self.adversarial == "abstain" and not str(self.abstention).strip():
             raise ConfigError(f"judge.abstention={self.abstention!r} is what answers are judged by; say it")
-        if self.repeats < 1:
-            raise ConfigError(f"judge.repeats={self.repeats}; it must be at least 1")
+        check_minimum(self, "judge", repeats=1)
         named = {"prompt": self.prompt} | {f"by_kind.{kind}": prompt for kind, prompt in self.by_kind.items()}
         for place, prompt in named.items():
             if not (PROMPTS / f"{prompt}.txt").is_file():
@@ -95,13 +96,6 @@ class JudgeConfig:
                 raise ConfigError(
                     f"judge.{place}={prompt!r} is unknown; choose one of {known}, or set judge.role.prompt"
                 )
-
-    def _check_choices(self) -> None:
-        known = {"halves": JudgedHalves, "order": JudgedOrder, "unit": JudgedUnit, "adversarial": JudgedAdversarial}
-        for name, choices in known.items():
-            value = getattr(self, name)
-            if value not in get_args(choices):
-                raise ConfigError(f"judge.{name}={value!r}; choose one of {', '.join(get_args(choices))}")
 
     def make_role(self, kind: str = "") -> Role:
         """Return the role that asks for one verdict on a kind of question; the ledger knows it by the judge's name."""

@@ -20,6 +20,7 @@ from eval.loaders.records import hash_of_files
 from eval.loaders.selection import Selection, check_choice, check_positive, count
 from memsys.errors import ConfigError
 from memsys.seeding import generator
+from memsys.settings import check_share
 from memsys.vocabulary import Sample
 
 FOLDER = "perltqa"
@@ -94,8 +95,7 @@ class PerltqaConfig(Selection):
         object.__setattr__(self, "sources", tuple(self.sources))
         if self.per_section is not None:
             check_positive("per_section", self.per_section, " (null: all)")
-        if not isinstance(self.min_support, int | float) or not 0 <= self.min_support <= 1:
-            raise ConfigError(f"dataset.min_support={self.min_support!r} must be a number from 0 to 1")
+        check_share(self, "dataset", "min_support")
 
     @property
     def info(self) -> DatasetInfo:

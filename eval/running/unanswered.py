@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval.commands.terminal import say
-from memsys.errors import BackboneUnusableError, ConfigError
+from memsys.errors import BackboneUnusableError
 from memsys.llm.ledger import CallRecord
 from memsys.llm.outcomes import is_cut
-from memsys.settings import check_minimum
+from memsys.settings import check_between, check_minimum
 
 #: Outcome of an unanswered call -> the settings that correct it.
 _ADVICE = {
@@ -58,12 +58,9 @@ class UnansweredLimits:
             ConfigError: names the setting.
         """
         check_minimum(self, "unanswered", first_calls=1, failures_in_a_row=0)
-        for name in ("warn_share", "stop_share"):
-            value = getattr(self, name)
-            if name == "stop_share" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-                raise ConfigError(f"unanswered.{name}={value!r} must be above 0 and at most 1")
+        check_between("unanswered.warn_share", self.warn_share, 0, 1, above=True)
+        if self.stop_share is not None:
+            check_between("unanswered.stop_share", self.stop_share, 0, 1, above=True)
 
 
 #: What holds where nothing is said.

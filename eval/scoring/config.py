@@ -7,6 +7,7 @@ from typing import Any
 from eval.metrics.evidence import SubstringMatching
 from eval.metrics.registry import select_metrics
 from memsys.errors import ConfigError
+from memsys.settings import check_minimum, check_optional
 
 #: Decimals of a stored score, and of the means of a summary.
 STORED_DECIMALS = 6
@@ -57,10 +58,8 @@ class ScoringConfig:
                 "scoring.metrics=[] scores no answer; name metrics or groups, e.g. scoring.metrics=[lexical]"
             )
         select_metrics(self.metrics)
-        if self.batch_size < 1:
-            raise ConfigError(f"scoring.batch_size={self.batch_size}; it must be at least 1")
-        if self.bertscore_layers is not None and self.bertscore_layers < 1:
-            raise ConfigError(f"scoring.bertscore_layers={self.bertscore_layers} must be at least 1, or null")
+        check_minimum(self, "scoring", batch_size=1)
+        check_optional(self, "scoring", bertscore_layers=1)
         self._check_unanswered()
 
     def _check_unanswered(self) -> None:

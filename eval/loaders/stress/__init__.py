@@ -15,7 +15,7 @@ from eval.loaders.stress import attacks, changes
 from eval.loaders.stress.making import Making
 from memsys.errors import ConfigError
 from memsys.seeding import generator
-from memsys.settings import check_minimum
+from memsys.settings import check_flags, check_minimum
 from memsys.turns import TurnFormat
 from memsys.vocabulary import Sample
 
@@ -74,8 +74,7 @@ class StressSettings:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ConfigError(f"stress.kind={self.kind!r} is unknown; choose one of {', '.join(KINDS)}")
-        if not isinstance(self.twin, bool):
-            raise ConfigError(f"stress.twin={self.twin!r} must be true or false")
+        check_flags(self, "stress", "twin")
         if self.twin and self.kind in NO_TWIN:
             raise ConfigError(f"stress.twin=true: the twin of {self.kind} is the data as they are; leave stress out")
         check_minimum(self, "stress", amount=1)

@@ -52,7 +52,7 @@ QUICK = ("mode=retrieval_only", "embedder=hashing")
             "scoring.metrics=[]",
             "scoring.metrics=[] scores no answer; name metrics or groups, e.g. scoring.metrics=[lexical]",
         ),
-        ("scoring.bertscore_layers=0", "scoring.bertscore_layers=0 must be at least 1, or null"),
+        ("scoring.bertscore_layers=0", "scoring.bertscore_layers=0 must be a number, at least 1"),
         (
             "dataset.conversations=[]",
             "dataset.conversations=[] keeps nothing; name what to keep, or write null for all",

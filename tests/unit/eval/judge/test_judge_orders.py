@@ -174,7 +174,7 @@ def test_lines_are_those_of_the_other_orders_and_other_questions_have_none() -> 
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["judge=beam_rubric", "judge.order=people"], "judge.order='people'; choose one of words, model"),
+        (["judge=beam_rubric", "judge.order=people"], "judge.order='people' is unknown; choose one of words, model"),
         (["judge=beam_rubric", "judge.unit=answer", "judge.order=model"], "judge.order=model is for rubrics"),
         (["judge=beam_rubric", "judge.order=model", "judge.order_role.prompt=nowhere.txt"], "nowhere.txt"),
     ],

@@ -160,9 +160,9 @@ def test_halves_of_a_rubric_count_or_are_cut() -> None:
 
 def test_wrong_settings_of_these_judges_name_the_choices() -> None:
     config = make_plan(["judge=beam_rubric"]).judge
-    with pytest.raises(ConfigError, match=r"judge.unit='word'; choose one of answer, rubric"):
+    with pytest.raises(ConfigError, match=r"judge.unit='word' is unknown; choose one of answer, rubric"):
         replace(config, unit="word")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"judge.halves='round'; choose one of count, cut"):
+    with pytest.raises(ConfigError, match=r"judge.halves='round' is unknown; choose one of count, cut"):
         replace(config, halves="round")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"judge.halves=cut is for rubrics"):
         replace(config, halves="cut", unit="answer")
