@@ -16,6 +16,7 @@ from eval.commands.rendering.table import DASH, Column, Table, columns, texts
 from eval.commands.rendering.terminal import show
 from eval.commands.terminal import say, stage
 from eval.config.presets import CONF, find_preset, make_preset
+from eval.metrics.evidence import SUBSTRING
 from eval.metrics.metric import GROUPS
 from memsys.errors import ConfigError, MemsysError
 
@@ -302,7 +303,7 @@ def _evidence_table(summary: Any) -> Table:
             means["e_recall" + suffix]["scored"],
         ]
         for population, means in populations.items()
-        for matching, suffix in (("lineage", ""), ("substring", "_substring"))
+        for matching, suffix in (("lineage", ""), ("substring", SUBSTRING))
     ]
     headings = ("matching", "questions", *names, "n")
     return Table("evidence in the first 10 memories, percent", columns(headings, left=2), rows)

@@ -16,6 +16,8 @@ from memsys.scripts import without_punctuation
 
 #: Retrieved memories beyond this rank do not count.
 DEPTH = 10
+#: Ends the names of metrics that look for the gold turns' text in what was retrieved.
+SUBSTRING = "_substring"
 #: Share of the gold turns that some entry of the memory came from, whether it was retrieved or not; from snapshots.
 STORED_RECALL = "stored_recall"
 #: Share of the gold turns that a memory in the context came from: of all that was retrieved, what the reader saw.

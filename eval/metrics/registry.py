@@ -14,7 +14,7 @@ from eval import metrics
 from eval.metrics import locomo, ngrams, overlap
 from eval.metrics.attacks import ATTACK_METRICS
 from eval.metrics.budgets import BUDGET_AREA, BUDGET_RECALL, BUDGETS, CHANCE, LIFT, TOKEN_PRECISION
-from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, SHOWN_RECALL, STORED_RECALL, TURN_RECALL
+from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, SHOWN_RECALL, STORED_RECALL, SUBSTRING, TURN_RECALL
 from eval.metrics.items import ITEM_METRICS
 from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
 from eval.metrics.metric import GROUPS, Metric, PairFunction
@@ -23,9 +23,6 @@ from eval.metrics.sessions import BY_SESSION, SESSION_METRICS
 from eval.metrics.updates import UPDATE_METRICS
 from memsys.errors import ConfigError
 from memsys.vocabulary import RANKINGS
-
-#: Ends the names of evidence metrics that look for the gold turns' text in what was retrieved.
-SUBSTRING = "_substring"
 
 _AMEM = "A-Mem and CLAG utils.py"
 _AMEM_MEM0 = f"{_AMEM}; mem0 metrics/utils.py (xMemory, SAGE, nemori)"

@@ -8,6 +8,7 @@ from eval.metrics.attacks import Attack, Piece, attack_scores
 from eval.metrics.budgets import budget_scores, lift_scores, token_precision
 from eval.metrics.evidence import (
     STORED_RECALL,
+    SUBSTRING,
     TURN_RECALL,
     evidence_scores,
     pool_scores,
@@ -66,10 +67,10 @@ def retrieval_scores(
         **by_session,
         **evidence_scores(rank_by_lineage(origins, gold) if ranked and traced else None),
         **_equal_scores(retrieval, reference, shown, turns),
-        **evidence_scores(rank_by_substring(texts, gold_texts, config.matching) if ranked else None, "_substring"),
+        **evidence_scores(rank_by_substring(texts, gold_texts, config.matching) if ranked else None, SUBSTRING),
         **pool_scores(rank_by_lineage(origins, gold, depth=whole) if traced else None),
         **pool_scores(
-            rank_by_substring(texts, gold_texts, config.matching, depth=whole) if ranked else None, "_substring"
+            rank_by_substring(texts, gold_texts, config.matching, depth=whole) if ranked else None, SUBSTRING
         ),
         **shown_scores(
             None if shown is None else rank_by_lineage([hit.turn_ids for hit in shown], gold, depth=len(shown))

@@ -19,7 +19,7 @@ from typing import Any
 
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.loaders.question_types import ADVERSARIAL
-from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS
+from eval.metrics.evidence import EVIDENCE_METRICS, POOL_METRICS, SUBSTRING
 from eval.metrics.registry import find_metric
 from eval.metrics.updates import UPDATE_METRICS
 from eval.runs.files import write_json
@@ -188,7 +188,7 @@ def _audited(rows: Sequence[ScoreRow]) -> Json:
 
 
 def _evidence(rows: Sequence[ScoreRow]) -> Json:
-    names = [name + suffix for suffix in ("", "_substring") for name in (*EVIDENCE_METRICS, *POOL_METRICS)]
+    names = [name + suffix for suffix in ("", SUBSTRING) for name in (*EVIDENCE_METRICS, *POOL_METRICS)]
     names += [name for name in UPDATE_METRICS if any(row.metrics.get(name) is not None for row in rows)]
     populations = {"all": rows, "without_adversarial": [row for row in rows if row.kind != ADVERSARIAL]}
     found: dict[str, Json] = {}

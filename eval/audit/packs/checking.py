@@ -17,9 +17,9 @@ from eval.inspect_data import read_config
 from eval.loaders.contract import LoadedData
 from eval.loaders.label_problems import DOUBTFUL_ANSWER, DOUBTFUL_EVIDENCE
 from eval.metrics.budgets import BUDGET_AREA, BUDGET_RECALL, TOKEN_PRECISION
-from eval.metrics.evidence import STORED_RECALL
+from eval.metrics.evidence import STORED_RECALL, SUBSTRING
 from eval.metrics.kept import KEPT_DATES, KEPT_WORDS
-from eval.metrics.registry import METRICS, SUBSTRING
+from eval.metrics.registry import METRICS
 from eval.results.frame import Skipped, read_run
 from eval.results.stored_run import StoredRun
 from eval.runs.files import write_json, write_rows

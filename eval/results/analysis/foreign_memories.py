@@ -24,7 +24,7 @@ from eval.commands.rendering.table import Table, columns
 from eval.commands.terminal import say
 from eval.config.compose import choice_settings
 from eval.inspect_data import read_config
-from eval.metrics.evidence import DEPTH, EVIDENCE_METRICS, Ranking, normalise, rank_holding, recall
+from eval.metrics.evidence import DEPTH, EVIDENCE_METRICS, SUBSTRING, Ranking, normalise, rank_holding, recall
 from eval.metrics.overlap import harmonic
 from eval.results.papers.printed import load_printed
 from eval.runs.files import write_atomic
@@ -144,7 +144,7 @@ def compare_memories(
 def printed_rows() -> dict[str, Scores]:
     """Return CLAG's printed rows of BioASQ in Table 4, by system."""
     numbers = [one for one in load_printed("clag") if one.table == 4 and one.dataset == "bioasq"]
-    wanted = {f"{metric}_substring": metric for metric in COLUMNS}
+    wanted = {metric + SUBSTRING: metric for metric in COLUMNS}
     rows: dict[str, Scores] = {f"printed {system}": {} for system in PRINTED}
     for one in numbers:
         if one.system in PRINTED and one.metric in wanted:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from eval.metrics.evidence import SUBSTRING
 from eval.metrics.metric import Metric
-from eval.metrics.registry import METRICS, SUBSTRING, listed, matching
+from eval.metrics.registry import METRICS, listed, matching
 from eval.metrics.sessions import BY_SESSION
 from eval.results.stored_run import StoredRun
 from eval.results.tables.judges import JudgeGroup, judge_groups, unlike_judges

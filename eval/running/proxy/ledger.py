@@ -12,12 +12,13 @@ from eval.config.prices import EmbeddingPrice, Price, dates_of
 from eval.runs.embeddings import EMBEDDINGS, EmbeddingRecord
 from eval.runs.files import JsonLines
 from eval.runs.rows import ledger
+from eval.runs.rundir import CALLS
 from memsys.credentials import redacted
 from memsys.errors import ConfigError
 from memsys.llm.ledger import CallRecord
 from memsys.proxy.clients import ProxyScope
 
-CALLS, FAILURES = "calls.jsonl", "failures.jsonl"
+FAILURES = "failures.jsonl"
 
 
 @dataclass(frozen=True, slots=True)

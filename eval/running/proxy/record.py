@@ -9,11 +9,11 @@ from typing import Any
 
 from eval.config.prices import EmbeddingPrice, Price, load_embedding_prices, load_prices
 from eval.running.plan import Plan
-from eval.running.proxy.ledger import CALLS
 from eval.runs.embeddings import EMBEDDINGS
 from eval.runs.files import write_json
 from eval.runs.identity import as_written, differences, listed, without, without_name
 from eval.runs.run_json import now
+from eval.runs.rundir import CALLS
 from memsys.credentials import redacted, without_secrets
 from memsys.errors import ConfigError
 from memsys.rows import record_from
