@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from eval.commands.commands import explains_errors, program, start
 from eval.commands.places import check_folder, tracked_remark
 from eval.commands.terminal import say
-from eval.config.presets import CONF, find_preset, read_settings
+from eval.config.compose import choice_settings
 from eval.export import exported_row
 from eval.inspect_data import read_config, read_overrides
 from eval.loaders.contract import LoadedData
@@ -128,7 +128,7 @@ def write_floors(dataset: str, reader: str, out: Path, overrides: Mapping[str, J
 
 
 def _abstention(reader: str) -> str:
-    return str(read_settings(find_preset(reader, CONF / "reader", "reader"))["abstention"])
+    return str(choice_settings("reader", reader)["abstention"])
 
 
 def _record(policy: Policy, name: str, data: LoadedData, config: Mapping[str, Mapping[str, Json]]) -> dict[str, Any]:

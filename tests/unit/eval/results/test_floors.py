@@ -183,6 +183,13 @@ def test_committed_floors_are_those_of_the_data(
         assert read_export(written) == read_export(SUMMARIES / "floors" / written.name)
 
 
+def test_a_reader_that_starts_from_another_one_has_its_abstention(tmp_path: Path) -> None:
+    """It ended with a KeyError."""
+    assert main(["locomo_sample", "--reader", "clag_small", "--out", str(tmp_path)]) == 0
+    record = read_export(tmp_path / "floors" / "always_abstain-locomo_sample").record
+    assert record["config"]["reader"] == {"name": "clag_small", "abstention": "Not mentioned in the conversation"}
+
+
 def test_a_readers_own_words_for_an_abstention_are_one() -> None:
     row = floor_row("always_abstain", reference(5, None, "Paris"), "The facts do not say")
     assert (row.metrics["abstained"], row.metrics["trapped"], row.metrics["locomo_official"]) == (1.0, 0.0, 1.0)
