@@ -15,7 +15,7 @@ from eval.commands.int_options import count
 from eval.commands.rendering.table import DASH, Column, Table, columns, texts
 from eval.commands.rendering.terminal import show
 from eval.commands.terminal import say, stage
-from eval.config.presets import CONF, find_preset, make_preset
+from eval.config.presets import CONF, find_preset, made
 from eval.metrics.evidence import SUBSTRING
 from eval.metrics.metric import GROUPS
 from memsys.errors import ConfigError, MemsysError
@@ -117,9 +117,11 @@ def load_preset(name: str) -> "ScoringConfig":
     Raises:
         ConfigError: there is no such preset, or a setting is wrong.
     """
+    from eval.config.compose import choice_settings
     from eval.scoring.config import ScoringConfig
 
-    return make_preset(ScoringConfig, find_preset(name, PRESETS, "scoring preset"))
+    path = find_preset(name, PRESETS, "scoring preset")
+    return made(ScoringConfig, choice_settings("scoring", name), path)
 
 
 def _score(run: Path, config: "ScoringConfig", asked: Sequence[str], labels: "LabelView") -> None:

@@ -105,7 +105,11 @@ def make_preset(kind: type[T], path: Path) -> T:
     Raises:
         ConfigError: the file cannot be read, or a setting is missing, unknown or wrong.
     """
-    settings = read_settings(path)
+    return made(kind, read_settings(path), path)
+
+
+def made(kind: type[T], settings: dict[str, Any], path: Path) -> T:
+    """Make the configuration object of settings that come from a YAML file; see :func:`make_preset`."""
     settings.pop("_target_", None)
     try:
         return kind(**settings)
