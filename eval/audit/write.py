@@ -15,7 +15,7 @@ from eval.audit.stored import rows_of
 from eval.commands.rendering.latex import render_latex
 from eval.commands.rendering.separated import render_csv
 from eval.commands.rendering.table import Cell, Table, columns, records
-from eval.results.drawing.figures import STYLE, load_pyplot, write_figure
+from eval.results.drawing.style import STYLE, load_pyplot, write_figure
 from eval.runs.files import write_atomic
 from eval.scoring.inference import ONE_CONVERSATION
 from eval.scoring.verdicts.figures import stored_figures

@@ -15,7 +15,7 @@ from eval.results.compare.model import Report, make_report
 from eval.results.compare.rows import lead_metric
 from eval.results.compare.terminal import show
 from eval.results.drawing.comparison import plot_comparison
-from eval.results.drawing.figures import Series, Wording
+from eval.results.drawing.style import Series, Wording
 from eval.results.frame import Skipped, read_run, say_left_out
 from eval.results.stored_run import NO_BACKBONE, StoredRun
 from eval.results.tables.label_view import under_labels

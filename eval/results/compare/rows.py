@@ -16,7 +16,7 @@ from eval.metrics.registry import METRICS, is_share, listed, scale_of
 from eval.metrics.sessions import BY_SESSION
 from eval.results.compare.columns import ANSWERABLE, TEXT_RECALL, ComparisonColumn, judge_columns
 from eval.results.compare.seeds import Repeats, group_repeats, listed_seeds
-from eval.results.drawing.figures import Point, point_of
+from eval.results.drawing.style import Point, point_of
 from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import engine_of
 from eval.results.tables.costs import dollars_of, read_totals, write_tokens_per_turn

@@ -6,7 +6,9 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from eval.results.drawing.figures import (
+from eval.results.drawing.labels import label_points
+from eval.results.drawing.rows import draw_rows
+from eval.results.drawing.style import (
     GREY,
     MARKERS,
     PALETTE,
@@ -21,8 +23,6 @@ from eval.results.drawing.figures import (
     log_axis,
     write_figure,
 )
-from eval.results.drawing.labels import label_points
-from eval.results.drawing.rows import draw_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,9 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from eval.results.drawing.figure_spec import Curve, Panel, Sheet
-from eval.results.drawing.figures import (
+from eval.results.drawing.labels import Label, label_ends, label_points
+from eval.results.drawing.stages import draw_stages
+from eval.results.drawing.style import (
     GREY,
     MARKERS,
     PALETTE,
@@ -19,8 +21,6 @@ from eval.results.drawing.figures import (
     marked,
     write_figure,
 )
-from eval.results.drawing.labels import Label, label_ends, label_points
-from eval.results.drawing.stages import draw_stages
 from eval.scoring.inference import ONE_CONVERSATION
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from eval.results.drawing.figures import Point
+from eval.results.drawing.style import Point
 
 #: Where a number comes from, which decides how it is drawn: filled, hollow, as a thin line, or as a
 #: grey cross: a reference is not a system to choose.

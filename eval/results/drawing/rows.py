@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from eval.results.drawing.figures import (
+from eval.results.drawing.style import (
     GREY,
     PALETTE,
     Point,

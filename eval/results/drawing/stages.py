@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from eval.commands.rendering.table import DASH
 from eval.results.drawing.figure_spec import Panel
-from eval.results.drawing.figures import GREY, PALETTE
+from eval.results.drawing.style import GREY, PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

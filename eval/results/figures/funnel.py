@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from eval.commands.rendering.table import DASH
 from eval.results.drawing.figure_spec import Curve, Panel, Place, Sheet, exact
-from eval.results.drawing.figures import Point
+from eval.results.drawing.style import Point
 from eval.results.own.memory_quality import QualityGroup, SystemQuality, quality_groups
 from eval.results.own.stages import STAGES
 from eval.results.stored_run import StoredRun

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from eval.results.compare.rows import SystemRow, system_rows
 from eval.results.drawing.figure_spec import Curve, Origin, Panel, Place, Sheet, exact
-from eval.results.drawing.figures import Point
+from eval.results.drawing.style import Point
 from eval.results.figures.own import PlotGroup, short_labels
 from eval.results.own.life_cycle import AGAINST, LifeCost, break_even, life_costs
 from eval.results.tables.costs import turns_written

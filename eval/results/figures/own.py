@@ -8,7 +8,7 @@ from itertools import pairwise
 from eval.metrics.registry import METRICS, TOKEN_F1
 from eval.results.compare.rows import ComparisonEstimate, SystemRow, estimate, f1_metric, system_rows
 from eval.results.drawing.figure_spec import Curve, Origin, Panel, Place, Sheet
-from eval.results.drawing.figures import Point
+from eval.results.drawing.style import Point
 from eval.results.stored_run import NO_BACKBONE, StoredRun
 from eval.results.tables.groups import comparable_runs
 from eval.scoring.estimates import mean_value

@@ -19,8 +19,8 @@ from eval.commands.rendering.markdown import blocks as joined
 from eval.commands.rendering.markdown import render_markdown, replace_tables
 from eval.commands.rendering.separated import render_csv
 from eval.commands.rendering.table import Cell, Span, Table, columns
-from eval.results.drawing.figures import GREY, MARKERS, PALETTE, STYLE, escape_texts, load_pyplot, write_figure
 from eval.results.drawing.labels import label_points
+from eval.results.drawing.style import GREY, MARKERS, PALETTE, STYLE, escape_texts, load_pyplot, write_figure
 from eval.runs.files import write_atomic
 from memsys.assets.paths import ROOT
 from memsys.errors import ConfigError

@@ -11,7 +11,7 @@ from types import ModuleType
 
 from eval.config.answer_prompts import AUTHORS
 from eval.results.drawing.figure_spec import Place, Sheet, exact
-from eval.results.drawing.figures import Point, point_of
+from eval.results.drawing.style import Point, point_of
 from eval.results.figures import papers
 from eval.results.papers.printed import TEXT, PrintedNumber
 from eval.results.tables.model import PaperTable, TableCell

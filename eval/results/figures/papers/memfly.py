@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from eval.results.drawing.figure_spec import Curve, Panel, Place, Sheet
-from eval.results.drawing.figures import Point
+from eval.results.drawing.style import Point
 from eval.results.figures.source import HOLLOW, Source
 
 #: Tables that the figures are made from.

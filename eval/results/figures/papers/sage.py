@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import exp
 
 from eval.results.drawing.figure_spec import Curve, Level, Panel, Place, Sheet, exact
-from eval.results.drawing.figures import Point
+from eval.results.drawing.style import Point
 from eval.results.figures.source import HOLLOW, Source
 
 #: Tables that the figures are made from.

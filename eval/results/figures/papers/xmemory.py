@@ -1,7 +1,7 @@
 """xMemory: its figures."""
 
 from eval.results.drawing.figure_spec import Curve, Panel, Place, Sheet, exact
-from eval.results.drawing.figures import Point
+from eval.results.drawing.style import Point
 from eval.results.figures.source import HOLLOW, Source
 
 #: Tables that the figures are made from.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eval.results.drawing.comparison import plot_comparison
-from eval.results.drawing.figures import MARKERS, PALETTE, Point, Series, Wording
+from eval.results.drawing.style import MARKERS, PALETTE, Point, Series, Wording
 
 WORDING = Wording("F1", "tokens per question", "a remark\nof two lines")
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from eval.plots import main, sheets
 from eval.results.drawing.draw import draw_sheet
 from eval.results.drawing.figure_spec import Curve, Level, Panel, Sheet, exact
-from eval.results.drawing.figures import Point
 from eval.results.drawing.labels import label_points, spread
+from eval.results.drawing.style import Point
 from eval.results.figures.own import _front, groups, own_sheets, pareto_front
 from eval.results.figures.papers.sage import thresholds
 from eval.results.frame import read_runs
