@@ -41,17 +41,18 @@ class Skipped:
     reason: str
 
 
-def say_left_out(reasons: Sequence[str]) -> None:
+def say_left_out(reasons: Sequence[str], of_several: str = "name one alone to see why") -> None:
     """Say which runs a command left out: of one the reason, of several how many, in one line above what it shows.
 
     Args:
         reasons: for each run its path, a colon, and why.
+        of_several: what to say in place of the reasons.
     """
     if len(reasons) == 1:
         say(f"left out: {reasons[0]}", style="yellow")
     elif reasons:
         first = reasons[0].partition(": ")[0]
-        say(f"left out: {len(reasons)} runs ({first} and {len(reasons) - 1} more); name one alone to see why",
+        say(f"left out: {len(reasons)} runs ({first} and {len(reasons) - 1} more); {of_several}",
             style="yellow")  # fmt: skip
 
 

@@ -100,17 +100,18 @@ def compare(
 def _readable(run_dirs: Sequence[Path]) -> list[StoredRun]:
     """Return the runs that can be shown, each once, also where its summary or another path was named."""
     found: dict[tuple[str, object], StoredRun] = {}
-    reasons = []
+    reasons, twice = [], []
     for path in runs_first(dict.fromkeys(run_dirs)):
         run = read_run(path)
         if isinstance(run, Skipped):
             reasons.append(f"{path}: {run.reason}")
         elif (first := found.setdefault((run.run_id, run.record.get("started")), run)) is not run:
-            reasons.append(f"{path}: the same run as {first.path}")
+            twice.append(f"{path}: the same run as {first.path}")
     runs = sorted(found.values(), key=lambda run: run_dirs.index(run.path))
     if not runs:
         raise RunDirectoryError("nothing to compare: " + ("; ".join(reasons) or "no run directory was named"))
     say_left_out(reasons)
+    say_left_out(twice, "each is the same run as another")
     for run in runs:
         if has_random_weights(run.record):
             say(f"random weights, scores left out: {run.run_id}", style="yellow")

@@ -200,8 +200,10 @@ def test_a_run_and_its_summary_are_one_system(tmp_path: Path, capsys: pytest.Cap
     other = FakeRun(memory="amem").write(tmp_path / "runs")
     again = path.parent / ".." / path.parent.name / path.name
     compare([summary, again, path, other], tmp_path / "out", ComparisonChoices(answers=1))
-    said = "".join(capsys.readouterr().out.split())
-    assert f"leftout:{summary}:thesamerunas{again}" in said and f"leftout:{path}:thesamerunas{again}" in said
+    said = capsys.readouterr().out
+    assert f"left out: 2 runs ({path} and 1 more); each is the same run as another" in said
+    compare([summary, path], tmp_path / "out")
+    assert f"left out: {summary}: the same run as {path}" in capsys.readouterr().out
     with (tmp_path / "out" / "compare.csv").open() as file:
         assert sorted(row["system"] for row in csv.DictReader(file)) == ["amem", "rag"]
 
