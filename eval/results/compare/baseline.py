@@ -11,6 +11,19 @@ from memsys.errors import ConfigError
 _SIMPLE = ("rag", "dense", "bm25", "hybrid", "full_context", "no_memory")
 
 
+class UnknownBaselineError(ConfigError):
+    """No system is called so.
+
+    Args:
+        against: name that was given.
+        known: systems, each with its runs.
+    """
+
+    def __init__(self, against: str, known: Sequence[str]) -> None:
+        super().__init__(f"--against {against} names no system here; take a label or a run id of: {'; '.join(known)}")
+        self.against, self.known = against, known
+
+
 def choose_baseline(rows: Sequence[SystemRow], lead: str, against: str | None = None) -> SystemRow:
     """Find the system that the others are tested against.
 
@@ -24,7 +37,8 @@ def choose_baseline(rows: Sequence[SystemRow], lead: str, against: str | None = 
         against: a label, a preset of ``conf/memory``, or a run's id or the end of it.
 
     Raises:
-        ConfigError: nothing, or more than one system, is called so; the message lists the names.
+        UnknownBaselineError: no system is called so.
+        ConfigError: several are; the message lists them.
     """
     if against is None:
         asked_with = Counter(row.run.prompts for row in rows)
@@ -35,9 +49,14 @@ def choose_baseline(rows: Sequence[SystemRow], lead: str, against: str | None = 
     found = exact or [row for row in rows if against == row.run.memory] or [row for row in rows if _ends(row, against)]
     if len(found) == 1:
         return found[0]
-    choices = "; ".join(f"{row.label} ({', '.join(run.run_id for run in row.repeats.runs)})" for row in rows)
-    trouble = f"fits {len(found)} systems" if found else "names no system here"
-    raise ConfigError(f"--against {against} {trouble}; take a label or a run id of: {choices}")
+    if not found:
+        raise UnknownBaselineError(against, list(map(_named, rows)))
+    choices = "; ".join(map(_named, found))
+    raise ConfigError(f"--against {against} fits {len(found)} systems; take a label or a run id of: {choices}")
+
+
+def _named(row: SystemRow) -> str:
+    return f"{row.label} ({', '.join(run.run_id for run in row.repeats.runs)})"
 
 
 def _ends(row: SystemRow, against: str) -> bool:

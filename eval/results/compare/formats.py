@@ -18,28 +18,69 @@ from eval.results.tables.text import pair_table
 _TEST_COLUMNS = ("difference", "difference low", "difference high", "p", "p error", "p (Holm)", "verdict", "n tested")
 
 
-def comparison_files(report: Report) -> dict[str, str]:
-    """Return the name of each file of a comparison -> its text."""
-    tests = [replace(paired_tests(report), label="comparison-tests")] if report.pairs else []
+def data_names(reports: Sequence[Report]) -> list[str]:
+    """Return what tells the data sets of several comparisons apart: their names, else with the checksum."""
+    names = [name for name, _ in (report.data for report in reports)]
+    return [
+        name if names.count(name) == 1 else f"{name}_{sha256[:8]}"
+        for name, sha256 in (report.data for report in reports)
+    ]
+
+
+def figure_names(reports: Sequence[Report]) -> list[str]:
+    """Return the name of each comparison's figure, without its suffix."""
+    return ["compare"] if len(reports) == 1 else [f"compare_{name}" for name in data_names(reports)]
+
+
+def comparison_files(*reports: Report) -> dict[str, str]:
+    """Return the name of each file of a comparison -> its text; ``reports``: one of each data set."""
+    figures = figure_names(reports)
+    titles = ["Comparison"] if len(reports) == 1 else [f"Comparison: {name}" for name in data_names(reports)]
+    pages = [comparison_page(*one) for one in zip(reports, titles, figures, strict=True)]
     return {
-        "compare.md": comparison_page(report),
-        "compare.csv": render_csv(comparison_records(report)),
-        "compare.tex": "\n".join(map(render_latex, [comparison_table(report), *tests])),
+        "compare.md": "\n".join(pages),
+        "compare.csv": render_csv(_stacked([comparison_records(report) for report in reports])),
+        "compare.tex": "\n".join(
+            render_latex(table) for one in zip(reports, figures, strict=True) for table in _latex_tables(*one)
+        ),
     }
 
 
-def comparison_page(report: Report) -> str:
-    """Return the comparison as Markdown."""
+def _latex_tables(report: Report, name: str) -> list[Table]:
+    label = name.replace("compare", "comparison", 1)
+    tests = [replace(paired_tests(report), label=f"{label}-tests")] if report.pairs else []
+    return [replace(comparison_table(report), label=label), *tests]
+
+
+def _stacked(tables: Sequence[Table]) -> Table:
+    """Return the rows of all tables below each other, empty in columns that others have."""
+    shown = {column.heading: column for table in tables for column in table.columns}
+    rows = [
+        dict(zip((column.heading for column in table.columns), row, strict=True))
+        for table in tables
+        for row in table.rows
+    ]
+    return Table("", tuple(shown.values()), [[row.get(heading) for heading in shown] for row in rows])
+
+
+def comparison_page(report: Report, title: str, figure: str) -> str:
+    """Return the comparison as Markdown.
+
+    Args:
+        report: its content.
+        title: of the page.
+        figure: name of the figure without its suffix.
+    """
     shown, lead = comparison_table(report), report.lead
     return page(
-        "# Comparison",
+        f"# {title}",
         render_markdown(replace(shown, notes=()), level=0),
         *map(markdown, filter(None, (*report.warnings, report.conclusion))),
         bullets(shown.notes),
         render_markdown(paired_tests(report)) if report.pairs else "",
         "## Runs",
         "\n".join(f"- {markdown(row.label)}: {_run_ids(row)}" for row in report.rows),
-        f"![{lead} by category, and {lead} against cost](compare.svg)" if report.has_figure else "",
+        f"![{lead} by category, and {lead} against cost]({figure}.svg)" if report.has_figure else "",
     )
 
 
@@ -84,7 +125,9 @@ def comparison_records(report: Report) -> Table:
     spreads = [f"{heading} sd over seeds" for heading in headings]
     tested = list(dict.fromkeys(pair.column for pair in report.pairs))
     tests = ["against", *(f"{column} {name}" for column in tested for name in _TEST_COLUMNS)] if tested else []
-    shown = columns(("system", "run", "protocol", "n", "interval_by", *headings, *intervals, "seeds", *spreads, *tests))
+    shown = columns(
+        ("system", "run", "dataset", "protocol", "n", "interval_by", *headings, *intervals, "seeds", *spreads, *tests)
+    )
     return Table("", shown, [_record(report, row, names, tested) for row in report.rows])
 
 
@@ -92,7 +135,7 @@ def _record(report: Report, row: SystemRow, names: Sequence[str], tested: Sequen
     found = [row.estimates.get(name) for name in names]
     by = {estimate.interval.by for estimate in found if estimate is not None and estimate.interval is not None}
     return [
-        *(row.label, row.run.run_id, report.protocol.name, row.questions, " and ".join(sorted(by))),
+        *(row.label, row.run.run_id, report.data[0], report.protocol.name, row.questions, " and ".join(sorted(by))),
         *(None if estimate is None else estimate.value for estimate in found),
         *(end for estimate in found for end in _ends(estimate)),
         " ".join(map(str, row.repeats.seeds)),

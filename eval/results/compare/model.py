@@ -99,6 +99,12 @@ class Report:
         return lead_metric([row.run for row in self.rows], self.protocol)[0]
 
     @property
+    def data(self) -> tuple[str, str]:
+        """Name and checksum of the data set, which all systems ran on."""
+        run = next((row.run for row in self.rows if not row.run.floor), self.rows[0].run)
+        return run.dataset, run.data_sha256
+
+    @property
     def recall(self) -> str:
         """The column of evidence recall that is tested."""
         return recall_metric([row.run for row in self.rows])[0]
@@ -246,7 +252,8 @@ def make_report(
         unmeasured_judges: show judges too that were never measured, see :mod:`eval.scoring.verdicts.judge_quality`.
 
     Raises:
-        ConfigError: ``against`` names no system, or several.
+        UnknownBaselineError: ``against`` names no system.
+        ConfigError: it names several.
     """
     left_out: list[str] = []
     if not unmeasured_judges:

@@ -61,6 +61,15 @@ def on_the_same_data(run: StoredRun, other: StoredRun) -> bool:
     return run.data_sha256 == other.data_sha256 and (bool(run.floor or other.floor) or run.dataset == other.dataset)
 
 
+def by_data(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
+    """Sort runs into those on one data set, in their order; constants join each data set of their file."""
+    firsts: list[StoredRun] = []
+    for run in sorted(runs, key=lambda run: run.floor):
+        if not any(on_the_same_data(run, first) for first in firsts):
+            firsts.append(run)
+    return [[run for run in runs if on_the_same_data(run, first)] for first in firsts]
+
+
 def _contestants(row: SystemRow, baseline: SystemRow) -> tuple[Contestant, Contestant]:
     ours, theirs = paired_rows(row.repeats, baseline.repeats)
     return Contestant(row.label, ours, row.run), Contestant(baseline.label, theirs, baseline.run)

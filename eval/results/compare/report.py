@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,9 +10,11 @@ from eval.commands.terminal import console, say
 from eval.config.prompt_choice import wants_authors
 from eval.loaders.question_types import ADVERSARIAL
 from eval.results.compare.answers import NamedRun, show_answers
+from eval.results.compare.baseline import UnknownBaselineError
 from eval.results.compare.columns import columns
-from eval.results.compare.formats import comparison_files
+from eval.results.compare.formats import comparison_files, data_names, figure_names
 from eval.results.compare.model import Report, make_report
+from eval.results.compare.pairs import by_data
 from eval.results.compare.rows import lead_metric
 from eval.results.compare.terminal import show
 from eval.results.drawing.comparison import plot_comparison
@@ -57,6 +60,8 @@ def compare(
 ) -> list[Path]:
     """Print a comparison of runs and write ``compare.md``, ``.csv``, ``.tex`` and, for several systems, ``.svg``.
 
+    Runs on several data sets are as many comparisons, each with a baseline of its own, in one page and one CSV file.
+
     Args:
         run_dirs: run directories or exported summaries. Runs that are not complete or not scored are named and left
             out; those that differ in their seed alone are one system.
@@ -73,28 +78,53 @@ def compare(
     """
     choices = choices or ComparisonChoices()
     readable = _asked_with(_readable(run_dirs), choices.prompts)
-    runs = _floors_on_the_questions_of([under_labels(run, choices.labels) for run in readable])
-    rule = load_protocol(choices.protocol) if choices.protocol else _own_protocol(runs)
-    report = make_report(runs, rule, choices.against, unmeasured_judges=choices.unmeasured_judges)
-    names = {run.path: row.label for row in report.rows for run in row.repeats.runs}
+    runs = [under_labels(run, choices.labels) for run in readable]
+    reports = _reports(runs, choices)
+    names = {run.path: row.label for report in reports for row in report.rows for run in row.repeats.runs}
     show_answers([NamedRun(names[run.path], run) for run in readable], choices.answers)
-    if shown:
+    for name, report in zip(data_names(reports), reports, strict=True) if shown else ():
+        if len(reports) > 1:
+            say(f"\nOn {name}", style="bold")
         show(report)
+        if report.conclusion:
+            console().print(report.conclusion, style="bold", highlight=False, markup=False)
     paths: list[Path] = []
-    for name, text in comparison_files(report).items():
+    for name, text in comparison_files(*reports).items():
         paths.append(out_dir / name)
         write_atomic(paths[-1], text.encode())
     can_draw = find_spec("matplotlib") is not None
-    if can_draw and report.has_figure:
-        paths.append(plot(report, out_dir / "compare"))
+    drawn = [(name, report) for name, report in zip(figure_names(reports), reports, strict=True) if report.has_figure]
+    if can_draw:
+        paths += [plot(report, out_dir / name) for name, report in drawn]
     if not shown:
         return paths
-    if report.conclusion:
-        console().print(report.conclusion, style="bold", highlight=False, markup=False)
-    kinds = ",".join(path.suffix[1:] for path in paths)
-    hint = "" if can_draw or not report.has_figure else "; a figure needs matplotlib: pip install 'memsys[figures]'"
-    say(f"written: {out_dir}/compare.{{{kinds}}}; compare.md says what each column means{hint}")
+    kinds = ",".join(dict.fromkeys(path.suffix[1:] for path in paths))
+    hint = "" if can_draw or not drawn else "; a figure needs matplotlib: pip install 'memsys[figures]'"
+    each = "" if len(reports) == 1 else "*"
+    say(f"written: {out_dir}/compare{each}.{{{kinds}}}; compare.md says what each column means{hint}")
     return paths
+
+
+def _reports(runs: Sequence[StoredRun], choices: ComparisonChoices) -> list[Report]:
+    """Compute a comparison for each data set; a baseline that is named counts where there is one of that name."""
+    found: list[Report] = []
+    unknown: list[UnknownBaselineError] = []
+    groups = [_floors_on_the_questions_of(group) for group in by_data(runs)]
+    for group in groups:
+        rule = (
+            load_protocol(choices.protocol)
+            if choices.protocol
+            else _own_protocol([run for run in group if not run.floor] or runs)
+        )
+        report = partial(make_report, group, rule, unmeasured_judges=choices.unmeasured_judges)
+        try:
+            found.append(report(choices.against))
+        except UnknownBaselineError as error:
+            unknown.append(error)
+            found.append(report())
+    if unknown and len(unknown) == len(groups):
+        raise UnknownBaselineError(unknown[0].against, [name for error in unknown for name in error.known])
+    return found
 
 
 def _readable(run_dirs: Sequence[Path]) -> list[StoredRun]:

@@ -58,11 +58,10 @@ def show(report: Report) -> None:
 
 
 def short_names(report: Report) -> list[str]:
-    """Return names that fit a terminal: the labels, or a number with the memory's name for a long label."""
-    return [
-        row.label if len(row.label) <= _LONGEST else f"{number} {row.run.memory}"[:_LONGEST]
-        for number, row in enumerate(report.rows, start=1)
-    ]
+    """Return names that fit a terminal: the labels, or numbers with the memories' names where a label is long."""
+    if all(len(row.label) <= _LONGEST for row in report.rows):
+        return [row.label for row in report.rows]
+    return [f"{number} {row.run.memory}"[:_LONGEST] for number, row in enumerate(report.rows, start=1)]
 
 
 def _tables(report: Report, names: Sequence[str]) -> list[Table]:

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from eval.config.answer_prompts import AUTHORS, OWN_ROLES, asks_with_ours, prompts_of
 from eval.config.preset_settings import flat, overrides
 from eval.config.prompt_choice import settings_with_prompts
+from eval.runs.machine_paths import PLACE
 from memsys.prompt_packs.local import is_reference
 
 #: Settings named in a row's label; the others are counted.
@@ -50,13 +52,16 @@ def without_prompts(changed: Mapping[str, Any], part: Mapping[str, Any], record:
 
 
 def label_of(memory: str, record: Mapping[str, Any]) -> str:
-    """Return the memory with how it differs from its preset: ``clag [n_init=7]``.
+    """Return the memory with how it differs from its preset: ``clag [n_init=7]``, ``http [localhost:8000]``.
 
     Args:
         memory: its name.
         record: ``run.json``.
     """
     variant = run_variant(record)
+    address = urlsplit(str((record["config"].get("memory") or {}).get("url") or "")).netloc.rpartition("@")[2]
+    if address:  # which an exported run does not name
+        variant = variant.replace(f"url={PLACE}", address)
     return f"{memory} [{variant}]" if variant else memory
 
 

@@ -31,7 +31,7 @@ from eval.results.tables.text import p_text
 from eval.runs.records import AnswerRecord, ReferenceRecord, ScoreRow
 from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol
-from memsys.errors import RunDirectoryError
+from memsys.errors import ConfigError, RunDirectoryError
 from tests.support.fake_run import EVIDENCE, FakeRun, rewrite
 
 CLAG = load_protocol("clag")
@@ -202,10 +202,87 @@ def test_a_run_and_its_summary_are_one_system(tmp_path: Path, capsys: pytest.Cap
     compare([summary, again, path, other], tmp_path / "out", ComparisonChoices(answers=1))
     said = capsys.readouterr().out
     assert f"left out: 2 runs ({path} and 1 more); each is the same run as another" in said
-    compare([summary, path], tmp_path / "out")
+    compare([summary, path], tmp_path / "one")
     assert f"left out: {summary}: the same run as {path}" in capsys.readouterr().out
     with (tmp_path / "out" / "compare.csv").open() as file:
         assert sorted(row["system"] for row in csv.DictReader(file)) == ["amem", "rag"]
+
+
+def test_each_data_set_is_a_comparison_with_a_baseline_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One table mixed the questions of several data sets, and all but the baseline's had no test."""
+    ten = tuple(f"conv-{number}" for number in range(10))
+    data = {"locomo_clag": "0" * 64, "custom": "7" * 64}
+    runs = [
+        FakeRun(memory=memory, dataset=name, data_sha256=data[name], conversations=ten).write(tmp_path)
+        for memory, name in (
+            ("rag", "locomo_clag"),
+            ("clag", "custom"),
+            ("amem", "locomo_clag"),
+            ("bm25_turn", "custom"),
+        )
+    ]
+    compare(runs, tmp_path / "out")
+    shown = capsys.readouterr().out
+    first, second = shown.split("On custom")
+    assert "On locomo_clag" in first and "Against rag, on" in first and "Against bm25_turn, on" in second
+    assert "amem" not in second and "On 100 questions of 10 conversations" in second
+    written = csv.DictReader((tmp_path / "out" / "compare.csv").read_text().splitlines())
+    assert {row["system"]: (row["dataset"], row["against"]) for row in written} == {
+        "amem": ("locomo_clag", "rag"),
+        "rag": ("locomo_clag", ""),
+        "clag": ("custom", "bm25_turn"),
+        "bm25_turn": ("custom", ""),
+    }
+    assert {path.name for path in (tmp_path / "out").glob("*.svg")} == {
+        "compare_locomo_clag.svg",
+        "compare_custom.svg",
+    }
+    page = (tmp_path / "out" / "compare.md").read_text()
+    assert "# Comparison: custom\n" in page and "(compare_custom.svg)" in page
+    compare(runs, tmp_path / "out", ComparisonChoices(against="clag"))
+    shown = capsys.readouterr().out
+    assert "Against rag, on" in shown and "Against clag, on" in shown
+    with pytest.raises(ConfigError, match=r"names no system here; .*amem \(.*clag \("):
+        compare(runs, tmp_path / "out", ComparisonChoices(against="mem0"))
+
+
+def test_own_data_of_one_name_are_told_apart_by_their_checksums(tmp_path: Path) -> None:
+    runs = [FakeRun(dataset="custom", data_sha256=digit * 64).write(tmp_path) for digit in "12"]
+    runs += [FakeRun(memory="amem", dataset="custom", data_sha256="1" * 64).write(tmp_path)]
+    compare(runs, tmp_path / "out")
+    page = (tmp_path / "out" / "compare.md").read_text()
+    assert "# Comparison: custom_11111111\n" in page and "# Comparison: custom_22222222\n" in page
+
+
+def test_a_baseline_that_fits_several_systems_is_answered_with_these_alone(tmp_path: Path) -> None:
+    runs = [stored(tmp_path, memory="rag", settings={"k": k}) for k in (3, 4)] + [stored(tmp_path, memory="amem")]
+    with pytest.raises(ConfigError, match=r"fits 2 systems; .*rag \[k=3\].*rag \[k=4\]") as caught:
+        make_report(runs, CLAG, "rag")
+    assert "amem" not in str(caught.value)
+
+
+def test_where_a_row_is_numbered_all_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The legend went 1, 2, 3, 5, and the baseline's row had no number."""
+    report = make_report(
+        [stored(tmp_path, memory="rag"), stored(tmp_path, memory="amem", settings={"retrieve_k": 40})], CLAG
+    )
+    show(report)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rstrip() for line in lines[:2]] == [
+        f"{number} {row.run.memory}: {row.label}" for number, row in enumerate(report.rows, start=1)
+    ]
+    assert short_names(report) == ["1 amem", "2 rag"]
+    assert short_names(make_report([stored(tmp_path, memory="clag")], CLAG)) == ["clag"]
+
+
+def test_a_server_is_named_by_its_address(tmp_path: Path) -> None:
+    """Two servers were both `http [url=<place>]`."""
+    urls = ("http://localhost:8000", "https://me:secret@memory.example:9000/v1")
+    runs = [stored(tmp_path, memory="http", settings={"url": url}) for url in urls]
+    names = sorted(row.label for row in make_report(runs, CLAG).rows)
+    assert names == ["http [localhost:8000]", "http [memory.example:9000]"]
 
 
 AUTHORS_PROMPTS = {"prompts": {"source": "authors"}}

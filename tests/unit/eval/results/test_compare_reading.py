@@ -337,13 +337,6 @@ def test_means_over_fewer_questions_than_asked_say_so(tmp_path: Path) -> None:
     assert f"- {line}" in comparison_files(report)["compare.md"]
 
 
-def test_a_label_that_fits_needs_no_number(tmp_path: Path) -> None:
-    """Every system had a number and a line such as "1 rag: rag" as soon as one name was long."""
-    runs = [stored(tmp_path, "rag"), stored(tmp_path, "amem", settings={"retrieve_k": 40})]
-    report = make_report(runs, CLAG)
-    assert sorted(compare_terminal.short_names(report))[-1] == "rag"
-
-
 def test_runs_of_two_budgets_are_named_by_them(tmp_path: Path) -> None:
     runs = [stored(tmp_path, "rag", parts={"context": {"budget": budget}}) for budget in (256, 1024)]
     report = make_report(runs, CLAG)
