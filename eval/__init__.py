@@ -13,6 +13,6 @@ def _end_quietly(kind: type[BaseException], error: BaseException, trace: object)
 
 
 # While Python looks for the module of `python -m eval.X`, it imports this package first: imports take a second, in
-# which Ctrl-C is likely. Whoever imports the package otherwise keeps his own hook.
+# which Ctrl-C is likely. Other programs that import the package keep their own hook.
 if sys.argv[:1] == ["-m"]:
     sys.excepthook = _end_quietly

@@ -50,7 +50,7 @@ def checked(config: object) -> ExternalConfig:
     """Return settings of a memory that can be checked.
 
     Raises:
-        ConfigError: it is none from outside, or needs a model.
+        ConfigError: it is not an external memory, or needs a model.
     """
     if not isinstance(config, ExternalConfig):
         raise ConfigError("memory= must be object, http or mcp: the others are of this project")

@@ -1,4 +1,4 @@
-"""Make a run folder of answers that somebody else recorded."""
+"""Make a run folder of externally recorded answers."""
 
 import argparse
 from collections.abc import Mapping, Sequence

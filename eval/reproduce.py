@@ -1,6 +1,6 @@
 """Reproduce a paper: plan, fetch what is missing, run, judge, collect, tables: ``memsys reproduce PAPER``.
 
-Every step is a command of its own, which ``--dry-run`` prints. Started again it goes on: finished runs, verdicts and
+Every step is a command of its own, which ``--dry-run`` prints. Run again, it resumes: finished runs, verdicts and
 files are kept. The authors' prompts run; ``--released`` adds the presets of their code and ``--ours`` our prompts,
 each as a second row.
 
@@ -170,7 +170,7 @@ def _confirm(plan: Reproduction, verdicts: Sequence[Judging], yes: bool) -> None
     """Ask before anything is paid.
 
     Raises:
-        ConfigError: the answer is no, or nobody can be asked.
+        ConfigError: the answer is no, or there is no terminal to ask.
     """
     left = sum(cost.state != "done" and not cost.problem for cost in plan.costs)
     if yes or not left:

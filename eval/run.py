@@ -292,7 +292,7 @@ def run_one(plan: Any, lock_wait_s: float = 0.0) -> tuple[str, int]:
 
 
 def run_cell(config: "DictConfig", overrides: list[str], number: int = 1) -> str:
-    """Run one cell of a sweep, which goes on whatever becomes of this one: the cell's ticket says how it ended."""
+    """Run one cell of a sweep, which continues whatever becomes of this one: the cell's ticket says how it ended."""
     from eval.commands.terminal import console
     from eval.sweep.cells import make_cell
     from eval.sweep.job_status import TicketWriter

@@ -29,7 +29,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def serve_plan(plan: Plan, host: str) -> str:
-    """Serve a plan's backbone until nobody needs it; returns why it ended.
+    """Serve a plan's backbone until no job needs it; returns why it ended.
 
     Raises:
         ConfigError: the backbone cannot be served, or not to other machines.

@@ -162,7 +162,7 @@ def _changed(plan: Plan, change: StressSettings) -> Plan:
 
 
 def _run(plan: Plan) -> StoredRun | str:
-    """Run a plan; returns why there is no result where there is none.
+    """Run a plan; returns why there is no result if there is none.
 
     Raises:
         InapplicableError: the change that it is for changes nothing in its data.

@@ -169,7 +169,7 @@ def _run(
 
 
 def _is_private(run: StoredRun) -> bool:
-    """Return whether a run is on data that nobody published, as far as its preset says."""
+    """Return whether a run is on unpublished data, as far as its preset says."""
     return run.of_own_data or info_of(run.dataset) is None
 
 

@@ -18,7 +18,7 @@ def counter_from(state: Mapping[str, Any]) -> Counter[str]:
 
 
 def load_counts(counts: Counter[str], state: Mapping[str, Any]) -> None:
-    """Restore a counter in place, for whoever else adds to it."""
+    """Restore a counter in place, because others add to it."""
     counts.clear()
     counts.update(counter_from(state))
 

@@ -102,7 +102,7 @@ def check_settings(overrides: Sequence[str]) -> None:
 
 
 def check_url(setting: str, url: str, example: str) -> None:
-    """Refuse an address that is none, or that holds a user, a password or a query, where keys are put.
+    """Refuse an invalid address, or one that holds a user, a password or a query, where keys are put.
 
     Raises:
         ConfigError: names the setting; an address that may hold a key is not quoted.

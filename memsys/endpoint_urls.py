@@ -10,7 +10,7 @@ _PAGES = ("/chat/completions", "/completions", "/responses", "/embeddings", "/mo
 
 
 def check_base_url(setting: str, url: str) -> None:
-    """Refuse an address that is none, that may hold a key, or that names one page of the protocol.
+    """Refuse an invalid address, one that may hold a key, or one that names one page of the protocol.
 
     Raises:
         ConfigError: names the setting.

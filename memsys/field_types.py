@@ -31,7 +31,7 @@ def type_problem(declared: Any, value: Any) -> str:
     """Say what a value must be, as in ``must be a whole number, or null``; empty where it is that.
 
     Args:
-        declared: the field's type; one that is none of the plain types fits every value.
+        declared: the field's type; one that is not a plain type fits every value.
         value: as read from YAML. Integers fit ``float``; ``nan`` and infinite numbers fit nothing.
     """
     kinds = _kinds(declared)

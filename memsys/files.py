@@ -45,12 +45,12 @@ def remove_temporaries(folder: Path) -> None:
     To be called by the one process that writes there.
     """
     for path in folder.rglob(f".*.????????{_TEMPORARY}"):
-        with contextlib.suppress(OSError):  # it is in nobody's way
+        with contextlib.suppress(OSError):  # leaving it is harmless
             path.unlink()
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old content or the new, never a part, whoever else writes it.
+    """Write a file so that a reader sees the old content or the new, never a part, even with concurrent writers.
 
     Args:
         path: in a folder that exists.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 class RepeatedCall:
-    """Calls a function every so many seconds, from a thread of its own.
+    """Calls a function every N seconds, from a thread of its own.
 
     Args:
         call: what is called; it must not raise.

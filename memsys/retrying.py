@@ -1,4 +1,4 @@
-"""When a request to a server over HTTP is sent again, whoever sends it: of a backbone or of an embedder."""
+"""When a request to a server over HTTP is sent again, for backbones and embedders alike."""
 
 import re
 import time
@@ -80,12 +80,12 @@ def _until_reset(given: Mapping[str, str], now: float) -> float:
 
 
 def seconds_in(value: str) -> float | None:
-    """Read a time in a header, as seconds from now; ``None`` where it is none."""
+    """Read a time in a header, as seconds from now; ``None`` if it is not a time."""
     return _seconds(value.strip(), time.time()) if len(value) <= _LONGEST_VALUE else None
 
 
 def _seconds(value: str, now: float) -> float | None:
-    """Read a pause; ``None`` where it is none."""
+    """Read a pause; ``None`` if it is not a pause."""
     if _NUMBER.fullmatch(value):
         number = float(value)
         if number < _EPOCH_SECONDS:

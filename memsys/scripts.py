@@ -109,7 +109,7 @@ def count_words(text: str) -> int:
 
 
 def first_words(text: str, count: int) -> str:
-    """Return the first so many words of a text, as :func:`count_words` counts them."""
+    """Return the first N words of a text, as :func:`count_words` counts them."""
     if not has_joined_words(text):
         return " ".join(text.split()[:count])
     ends = [part.end() for part in _PARTS.finditer(text)][:count]

@@ -20,7 +20,7 @@ def check_choices(settings: object, group: str, **choices: Any) -> None:
     """Check fields against ``Literal`` types.
 
     Raises:
-        ConfigError: a value is none of the choices.
+        ConfigError: a value is not one of the choices.
     """
     for key, literal in choices.items():
         value, known = getattr(settings, key), get_args(literal)

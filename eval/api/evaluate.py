@@ -1,4 +1,4 @@
-"""One call that measures somebody's memory: ``memsys.evaluate(MyMemory, "locomo", backbone=...)``."""
+"""One call that measures your memory: ``memsys.evaluate(MyMemory, "locomo", backbone=...)``."""
 
 import asyncio
 import inspect

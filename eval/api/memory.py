@@ -94,7 +94,7 @@ class AsyncMemory:
                 ``{"role": "user", "content": "..."}``. A date that cannot be read is warned of.
 
         Raises:
-            ConfigError: a turn is none of these, or its id is taken.
+            ConfigError: a turn has another form, or its id is taken.
         """
         if isinstance(turns, str | bytes | Mapping) or not isinstance(turns, Iterable) or _is_one_turn(turns):
             raise ConfigError(f"add() takes a list of turns, such as [('Ann', 'My cat is Pixel.')], not {turns!r}")

@@ -214,7 +214,7 @@ def renamed(run: ScoredRun) -> list[str]:
 def rerun_only(run: ScoredRun) -> Row:
     """Return how errors are distributed between questions that were run again and the others.
 
-    Where only failures are run again, every error that is left is among them; ``p`` is the chance of so many errors
+    Where only failures are run again, every error that is left is among them; ``p`` is the chance of this many errors
     there if the questions had been drawn at random among those with a verdict (hypergeometric).
     """
     judged = [(answer.rerun, next(iter(answer.verdicts.values()))) for answer in run.answers if answer.verdicts]

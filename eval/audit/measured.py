@@ -16,7 +16,7 @@ LEFT_OUT = "judges_left_out"
 def with_measured_judges(
     tables: Mapping[str, Sequence[Row]], config: AuditConfig, *, unmeasured: bool = False
 ) -> Mapping[str, Sequence[Row]]:
-    """Leave out the verdicts of judges that nobody could compare with people, and list the runs under ``LEFT_OUT``.
+    """Leave out the verdicts of judges that could not be compared with people, and list the runs under ``LEFT_OUT``.
 
     A judge is measured where enough of its answers are word for word some that people labelled, and it does better on
     them than one verdict for all. Those are answers to LoCoMo: what the same judge is asked of other data is another

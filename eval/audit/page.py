@@ -44,7 +44,7 @@ def text(value: object) -> str:
 
 
 def short(value: object, decimals: int | None = None) -> str:
-    """Return a value for people: one decimal from 10 on, two below, integers whole; or so many decimals."""
+    """Return a value for people: one decimal from 10 on, two below, integers whole; or this many decimals."""
     if not isinstance(value, float):
         return text(value)
     if not isfinite(value):

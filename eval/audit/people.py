@@ -161,7 +161,7 @@ def _by_units(matrix: Floats, starts: Ints) -> Floats:
 
 
 def judges_against_people(runs: Sequence[ScoredRun], people: ScoredRun, config: AuditConfig) -> list[Row]:
-    """Compare recorded judges with people's labels of equal answers to a question, whoever gave them.
+    """Compare recorded judges with people's labels of equal answers to a question, from any system.
 
     Case, punctuation and articles do not count. Answers that many systems give are short and easier than most: the
     figures say how a judge does on these alone.

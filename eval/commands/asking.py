@@ -6,7 +6,7 @@ _YES = ("y", "yes")
 
 
 def can_ask() -> bool:
-    """Return whether somebody at a terminal can read a question and answer it."""
+    """Return whether a user at a terminal can read and answer a question."""
     return bool(sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
 
 

@@ -255,7 +255,7 @@ class _Output(_Stream):
 
 
 class _Messages(_Stream):
-    """Standard error: where it cannot be written there is nobody to tell."""
+    """Standard error: if it cannot be written, nothing can be reported."""
 
 
 def _show_fault(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

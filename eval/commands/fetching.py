@@ -20,7 +20,7 @@ def fetch_missing(missing: Sequence[Asset], *, agreed: bool, otherwise: str = ""
         otherwise: what else the user can do, for the message of what is not fetched.
 
     Raises:
-        AssetError: it was not fetched, because nobody could be asked, the answer was no, or a source failed.
+        AssetError: it was not fetched: there was no terminal to ask, the answer was no, or a source failed.
     """
     if not missing:
         return

@@ -1,8 +1,8 @@
 """Output locations of commands: one rule for all of them.
 
-What nobody named lies under ``results/`` of the checkout, from whatever folder a command is started (of the current
-folder where memsys is installed as a package); what somebody named is taken from the current folder. Of the folders of
-such a place the last one is made, further ones must be there: a misspelt path is an error and no new tree.
+By default, output is under ``results/`` of the checkout, from whatever folder a command is started (of the current
+folder where memsys is installed as a package); paths given by the user are relative to the current folder. Of the
+folders of such a place the last one is made, further ones must be there: a misspelt path is an error and no new tree.
 """
 
 import os

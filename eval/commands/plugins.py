@@ -73,7 +73,7 @@ def load_plugins() -> None:
             raise ConfigError(
                 f"plug-in {name} cannot be imported ({error}); correct the name, or install what it needs"
             ) from error
-        except Exception as error:  # its modules are somebody else's, and may raise anything
+        except Exception as error:  # third-party modules may raise anything
             raise ConfigError(
                 f"plug-in {name} cannot be imported ({raised(error)}); correct it, or leave it out"
             ) from error

@@ -45,7 +45,7 @@ def wants_authors(settings: Mapping[str, Any]) -> bool:
     """Return whether a run asks for the authors' prompts; settings from before the choice existed do not.
 
     Raises:
-        ConfigError: the source is none of the choices.
+        ConfigError: the source is not one of the choices.
     """
     source = (settings.get("prompts") or {}).get("source", "ours")
     if source not in SOURCES:

@@ -8,7 +8,7 @@ from eval.commands.suggestions import did_you_mean
 from eval.config.compose import locate
 from memsys.errors import ConfigError
 
-#: What a part must have; classes of anybody that have it will do.
+#: What a part must have; any class that has it is accepted.
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "memory": ("name", "uses_gold", "build"),
     "dataset": ("name", "turn_format", "info", "load"),

@@ -4,7 +4,7 @@ Arguments after the runs: ``judge=NAME``, ``backbone=NAME`` and any ``KEY=VALUE`
 Without a run it grades the probe set alone; with ``--people N`` it grades N answers that people labelled and N that
 are wrong on purpose, and keeps the figures in ``results/audit/judge_presets.csv``; with ``--known N`` it does so with
 the gold answers of N questions of BEAM-100K, by their own rubrics and by others, and under ``judge.order=model`` with
-N events of its orders instead, paired with themselves and with others. Started again it goes on where it stopped;
+N events of its orders instead, paired with themselves and with others. Run again, it continues where it stopped;
 verdicts that are there cost nothing, and ``--again`` asks for those that could not be read. A hosted model's costs are
 said first, with a question at a terminal that ``--yes`` answers. Composes ``conf/judging.yaml``.
 """

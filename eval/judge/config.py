@@ -26,7 +26,7 @@ JudgedAdversarial = Literal["exclude", "abstain", "explained"]
 #: What is judged: an answer as a whole, or against each item of its question's rubric.
 JudgedUnit = Literal["answer", "rubric"]
 
-#: Who says for which event of the reference a line of an answer counts: nobody here, or the judge.
+#: How a line of an answer is aligned with an event of the reference: by words, or by the judge.
 JudgedOrder = Literal["words", "model"]
 #: How a judge is asked of two events, unless ``order_role.prompt`` names another file.
 ORDER_PROMPT = PROMPTS / "orders" / "same_event.txt"

@@ -24,7 +24,7 @@ Asked = tuple[Role, Mapping[str, str]]
 
 
 def confirm_calls(plan: JudgePlan, asked: Iterable[Asked], *, fresh: bool = False) -> None:
-    """Say what calls will cost at a hosted model, and ask whether to go on where there is a terminal to ask.
+    """Say what calls will cost at a hosted model, and ask whether to continue if there is a terminal to ask.
 
     Args:
         plan: what judges.

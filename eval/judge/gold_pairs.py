@@ -38,7 +38,7 @@ def measure_by_pairs(plan: JudgePlan, size: int) -> list[JudgeFigures]:
 
     Raises:
         BackboneError: the backbone failed.
-        ConfigError: the judge aligns no order, or somebody said no to what it costs.
+        ConfigError: the judge aligns no order, or its costs were declined.
         DataError: the data set is not there.
     """
     from eval.loaders.beam import BeamConfig

@@ -91,7 +91,7 @@ def measure_on(plan: JudgePlan, sets: Mapping[str, Sequence[KnownAnswer]]) -> li
 
     Raises:
         BackboneError: the backbone failed.
-        ConfigError: it costs money, and somebody said no.
+        ConfigError: it costs money, which was declined.
     """
     items = [[answer.item for answer in answers] for answers in sets.values()]
     confirm_calls(plan, chain.from_iterable(of_items(plan.judge, own) for own in items))

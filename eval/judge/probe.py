@@ -31,7 +31,7 @@ def load_probe(path: Path = FILE) -> tuple[ProbeAnswer, ...]:
     """Read the probe set.
 
     Raises:
-        ConfigError: an item lacks a field or has a grade that is none.
+        ConfigError: an item lacks a field or has an invalid grade.
     """
     import yaml
 
@@ -54,7 +54,9 @@ def probe_sha256() -> str:
 
 
 def judge_accuracy(probes: Sequence[ProbeAnswer], verdicts: Sequence[AnswerVerdict]) -> dict[str, Json]:
-    """Return how often the judge is right; verdicts that are none count apart. An item met in part is not called right.
+    """Return how often the judge is right; unreadable verdicts are counted separately.
+
+    An item met in part is not called right.
 
     Returns:
         ``items``, ``verdicts`` (readable ones), ``unscored``, ``accuracy`` over the readable ones; ``false_accept``

@@ -168,7 +168,7 @@ def _is_aligned(order: Mapping[str, Any] | None, repeats: int) -> bool:
 
 
 def stored_meta(plan: JudgePlan, run_dir: Path) -> dict[str, Any] | None:
-    """Return the metadata of the verdicts stored under the judge's name; ``None`` where there are none.
+    """Return the metadata of the verdicts stored under the judge's name; ``None`` if there are none.
 
     Raises:
         RunDirectoryError: a judge with other settings made them.
@@ -211,7 +211,7 @@ def judge_runs(
         again: ask also for verdicts whose replies could not be read, and for fresh replies.
 
     Raises:
-        BackboneError: the backbone failed; verdicts until then are kept and the same command goes on.
+        BackboneError: the backbone failed; verdicts so far are kept, and the same command continues.
         RunDirectoryError: another process has a run open, or another judge of this name judged it.
     """
     for run in runs:
@@ -276,7 +276,7 @@ async def _judge(
     meta |= _order_meta(plan, stored, meta["inputs"])
     if stored:
         _check_same(stored, meta, meta_path)
-    else:  # nobody knows which judge gave them
+    else:  # it is unknown which judge gave them
         rows.unlink(missing_ok=True)
     if not stored.get(ORDER):
         order_path(rows).unlink(missing_ok=True)
@@ -303,7 +303,7 @@ async def _judge(
 async def _align(
     plan: JudgePlan, backbone: Backbone, path: Path, orders: Sequence[OrderedAnswer], repeats: int, *, fresh: bool
 ) -> None:
-    """Align what is not aligned yet, and keep the verdicts that the alignments of so many repeats rest on."""
+    """Align what is not aligned yet, and keep the verdicts that the alignments of this many repeats rest on."""
     with _appending(path) as keep:
         judge = OrderJudge(plan.judge, backbone.bind, plan.backbone.name, plan.in_flight, fresh=fresh)
         await judge.align(orders, read_pairs(path), keep)

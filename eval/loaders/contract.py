@@ -46,9 +46,10 @@ class DatasetInfo:
     how_to_get: str = ""
     #: Folder below ``datasets/`` with the card; empty where it is the key.
     card: str = ""
-    #: Whether its licence lets anybody pass its texts on, for any purpose, by naming it (:mod:`eval.audit.packs`).
+    #: Whether its licence permits redistribution of its texts, for any purpose, with attribution
+    #: (:mod:`eval.audit.packs`).
     passed_on: bool = False
-    #: ISO 639-3 code of the language of what it holds in Latin letters; ``und``: nobody knows.
+    #: ISO 639-3 code of the language of what it holds in Latin letters; ``und``: unknown.
     language: str = "eng"
 
 

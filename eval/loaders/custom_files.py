@@ -344,7 +344,7 @@ def _sample(name: str, turns: Sequence[JsonNode], questions: Sequence[JsonNode])
     )
 
 
-#: Roles of a chat's messages that are nobody's who talks; some systems take the first speaker for the user.
+#: Roles of a chat's messages that are not a speaker's; some systems take the first speaker for the user.
 _NO_SPEAKERS = ("system", "tool")
 
 

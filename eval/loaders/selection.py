@@ -20,10 +20,10 @@ class Selection:
         data_dir: folder of the data sets; ``None`` means ``MEMSYS_DATA``, else ``data/`` of the checkout.
         sample: read the small sample that comes with the project instead.
         conversations: ids to keep; ``None`` keeps all. Kept in the order of the file.
-        limit_conversations: keep the first so many, after ``conversations``.
-        limit_sessions: keep the first so many sessions of each conversation, and the questions whose whole evidence
+        limit_conversations: keep the first N, after ``conversations``.
+        limit_sessions: keep the first N sessions of each conversation, and the questions whose whole evidence
             lies in them; questions without evidence go.
-        limit_questions: keep so many questions of each conversation, evenly spread, after ``categories``.
+        limit_questions: keep this many questions of each conversation, evenly spread, after ``categories``.
         categories: kinds of questions to keep: each a kind (``temporal``), the data set's own name of the category
             (``temporal-reasoning``), or its number.
         turn_style: see :class:`memsys.turns.TurnFormat`.

@@ -72,7 +72,7 @@ def read_tree(path: Path, encoding: str = "utf-8") -> Any:
     except DataError as error:
         known = ", ".join(_KNOWN)
         raise DataError(
-            f"{path}: is not JSON, and {suffix or 'no ending'} is none of {known}; save it as one ({error})"
+            f"{path}: is not JSON, and {suffix or 'no ending'} is not one of {known}; save it as one of these ({error})"
         ) from error
 
 

@@ -1,7 +1,7 @@
 """Reach of an attack: was the turn that should not count stored, merged, retrieved, shown, and obeyed.
 
 All are ours, by lineage; an attack without turns of its own (what another user said) is found by its text. In a benign
-twin the same figures say how far a harmless turn came. Of a question that nothing is aimed at there are none.
+twin the same figures say how far a harmless turn came. There are none for a question that is not attacked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ class Attack:
 
     @classmethod
     def of(cls, extra: Mapping[str, Json]) -> "Attack | None":
-        """Read an attack from a reference's ``extra``; ``None`` where there is none."""
+        """Read an attack from a reference's ``extra``; ``None`` if there is none."""
         found = extra.get(ATTACK)
         return None if not found else cls(frozenset(found["turns"]), str(found["payload"]), bool(found["only"]))
 

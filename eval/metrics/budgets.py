@@ -1,4 +1,4 @@
-"""Evidence under equal conditions: within so many tokens of context, next to what chance finds, and per token.
+"""Evidence under equal conditions: within this many tokens of context, next to what chance finds, and per token.
 
 R@10 counts memories, so that it grows with their size; these count the turns or tokens that a reader has to read. All
 are ours and go by lineage. Tokens are estimated by characters and script (:func:`memsys.scripts.estimated_tokens`), so
@@ -12,7 +12,7 @@ from eval.metrics.evidence import DEPTH
 
 #: Tokens of context within which recall is taken: the points of a curve.
 BUDGETS = (256, 512, 1024, 2048)
-#: Share of the gold turns that the memories of the first so many tokens came from; a memory counts once it is whole.
+#: Share of the gold turns that the memories of the first N tokens came from; a memory counts once it is whole.
 BUDGET_RECALL = {budget: f"recall_tokens@{budget}" for budget in BUDGETS}
 #: Share of the area below that curve, from 0 to the last budget T: a gold turn read after t tokens counts 1 - t / T.
 BUDGET_AREA = "recall_tokens_area"

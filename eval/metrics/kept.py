@@ -63,7 +63,7 @@ def kept_scores(
     """Return the shares of an answer that its memories keep; of several answers the best.
 
     Args:
-        answers: alternatives of the gold answer; empty where there is none.
+        answers: alternatives of the gold answer; empty if there is none.
         gold_texts: texts of the gold turns.
         memories: texts of the entries that came from any of them; ``None`` where they are not known.
 

@@ -78,7 +78,7 @@ def align_by_similarity(items: Sequence[str], lines: Sequence[str], cosines: Seq
 
 
 def aligning(items: Sequence[str], lines: Sequence[str]) -> Generator[tuple[int, int], bool, list[str]]:
-    """Align lines with the items that somebody says are the same event, as the authors' ``align_with_llm`` asks.
+    """Align lines with the items that a judge says are the same event, as the authors' ``align_with_llm`` asks.
 
     Every line in turn is compared with every item that no earlier line has taken, in the items' order, until one is the
     same; that item is taken and the line replaced by it. Other lines stay as they are.

@@ -1,7 +1,7 @@
 """All metrics by name, each with its source: what a table may print.
 
 Those of the papers are listed here; a module of :mod:`eval.metrics` adds others by holding a
-:class:`eval.metrics.metric.Metric`, a package of somebody else by :func:`register`.
+:class:`eval.metrics.metric.Metric`, a third-party package by :func:`register`.
 """
 
 import importlib
@@ -324,7 +324,7 @@ def find_metric(name: str, where: str = "") -> Metric:
         where: what names it, to begin the message with.
 
     Raises:
-        ConfigError: there is none of this name.
+        ConfigError: there is no such name.
     """
     if name not in METRICS:
         hint = "names have blanks between them, no commas; " if "," in str(name) else _meant(str(name).lower())

@@ -2,7 +2,7 @@
 
 Source: github.com/xiaowu0162/LongMemEval, ``src/retrieval/eval_utils.py``. Their discount gives ranks 1 and 2 the same
 weight: DCG = rel_1 + sum over i > 1 of rel_i / log2(i). What was retrieved is mapped to sessions in its order, and the
-list goes on until k different sessions are found. A turn of a gold session that holds no evidence itself counts for a
+list continues until k different sessions are found. A turn of a gold session that holds no evidence itself counts for a
 session of its own, which is not gold, as ``src/retrieval/run_retrieval.py`` names it, and a gold session without a turn
 that holds evidence is not gold. Where gold sessions are named and no gold turn, as own data may do, any turn of a
 session finds it. Questions that cannot be answered, or that mark no evidence, have no value.

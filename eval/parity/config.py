@@ -90,7 +90,7 @@ class Counterpart:
         """Return the pack that names its files.
 
         Raises:
-            ConfigError: there is none of that name.
+            ConfigError: there is no such name.
         """
         packs = {pack.name: pack for pack in find_packs(root)}
         if self.pack not in packs:
@@ -139,7 +139,7 @@ def find_counterpart(name: str) -> Counterpart:
     """Read the file of a released code.
 
     Raises:
-        ConfigError: there is none of that name, or it is wrong.
+        ConfigError: there is no such name, or it is wrong.
     """
     if name not in counterparts():
         raise ConfigError(f"against={name!r} is unknown; choose one of {', '.join(counterparts())}")

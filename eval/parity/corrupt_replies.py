@@ -20,7 +20,7 @@ SPOILERS: Mapping[str, Callable[[str], str]] = {
     "no_json": lambda text: "".join(mark for mark in text if mark.isalnum() or mark == " "),
     "empty": lambda text: "",
 }
-#: One spoiled reply in so many, where it is an object or a list, has a value of another type.
+#: One spoiled reply in N, where it is an object or a list, has a value of another type.
 _RETYPED_ONE_IN = 2
 #: What a value becomes, by the name of its new type; ``item`` is the first one of a list.
 OTHER_TYPES: Mapping[str, Callable[[Any], Json]] = {

@@ -15,7 +15,7 @@ _CLUSTER = re.compile(r"id: *(cluster_\w+)")
 _NOTE = re.compile(r"memory index: *(\d+)")
 #: A numbered message: ``[time] 3.Speaker: text``.
 _MESSAGE = re.compile(r"^(?:\[[^\]\n]*\] )?(\d+)\.[^:\n]+: ", re.MULTILINE)
-#: Cards show so many characters of a note; texts that begin alike so far count as one.
+#: Cards show this many characters of a note; texts that begin alike so far count as one.
 _SHOWN_CHARS = 160
 #: Stands for each character of a text that was found.
 _FOUND = "\0"

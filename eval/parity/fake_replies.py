@@ -35,11 +35,11 @@ class Draw:
         return f"zq{hashlib.sha256(f'{self.seed}/{self.marks}'.encode()).hexdigest()[:6]}"
 
     def some(self, count: int) -> list[str]:
-        """Return so many words of the texts that the prompt shows."""
+        """Return this many words of the texts that the prompt shows."""
         return [self.random.choice(self.words) for _ in range(count)]
 
     def text(self, count: int) -> str:
-        """Return a text of so many words and a mark."""
+        """Return a text of this many words and a mark."""
         return " ".join([*self.some(count), self.mark()])
 
     def tags(self) -> list[str]:
@@ -47,5 +47,5 @@ class Draw:
         return [*self.random.sample(list(self.topics.tags), self.random.randint(1, 3)), self.mark()]
 
     def chance(self, one_in: int) -> bool:
-        """Return true once in so many draws."""
+        """Return true once in N draws."""
         return self.random.randrange(one_in) == 0

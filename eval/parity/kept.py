@@ -52,7 +52,7 @@ def keep(path: Path, calls: Sequence[RecordedCall], result: SideResult) -> None:
 
 
 def kept(path: Path) -> tuple[list[RecordedCall], SideResult] | None:
-    """Read a run of theirs; ``None`` where there is none."""
+    """Read a run of theirs; ``None`` if there is none."""
     if not path.is_file():
         return None
     found = json.loads(path.read_text(encoding="utf-8"))

@@ -109,7 +109,7 @@ def value_of(memory: Mapping[str, Any], name: str) -> Any:
     """Return a setting of a preset by its dotted name; places of a list are numbers.
 
     Raises:
-        ConfigError: there is none of that name.
+        ConfigError: there is no such name.
     """
     found: Any = memory
     for key in name.split("."):

@@ -299,7 +299,7 @@ class DeterministicBackbone:
     Attributes:
         known: texts of the conversation.
         topics: words of the replies.
-        spoiled_one_in: one reply in so many is cut, fenced or padded (chosen by its facts); 0 for none.
+        spoiled_one_in: one reply in N is cut, fenced or padded (chosen by its facts); 0 for none.
         phrases: of roles that no schema tells.
         kept: role -> types that values of its replies do not become when they are spoiled.
     """

@@ -8,7 +8,7 @@ from memsys.vocabulary import Json
 
 #: Tools as small models name them; the last are none.
 _TOOLS = ("keyword", "vector", "page_index", "web", "Keyword")
-#: One reply in so many comes after thinking aloud.
+#: One reply in N comes after thinking aloud.
 _THINKS = 5
 
 

@@ -50,7 +50,7 @@ class ParityRun:
         sources: the authors' files by module.
         plan: of our side, but for the backbone's address.
         sample: the conversation.
-        spoiled_one_in: one reply in so many is malformed; 0 for none.
+        spoiled_one_in: one reply in N is malformed; 0 for none.
         folder: gets the report, our run and what the authors' code printed.
         moved: names of the memory's settings that the command line or ``released/`` sets on both sides.
         kept: folder of what released codes did (:mod:`eval.parity.kept`). With one, nothing is run that is known: not

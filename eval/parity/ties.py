@@ -139,7 +139,7 @@ def _hits(texts: Sequence[str], links: Mapping[str, Sequence[str]]) -> list[_Sho
 
 
 def _without(hits: Sequence[_ShownHit], left_out: Mapping[_ShownHit, int]) -> list[_ShownHit]:
-    """Return the hits without so many of some of them, the last ones."""
+    """Return the hits without this many of some of them, the last ones."""
     left, kept = dict(left_out), []
     for hit in reversed(hits):
         if left.get(hit, 0):

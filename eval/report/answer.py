@@ -159,7 +159,7 @@ def _figures(found: ComparisonEstimate) -> Json:
 
 
 def _test(pair: Pair | None) -> Json:
-    """Return the test of a row against the baseline; ``None`` for the baseline, and where there is none."""
+    """Return the test of a row against the baseline; ``None`` for the baseline, and if there is none."""
     if pair is None:
         return None
     result, interval = pair.result, pair.result.interval

@@ -80,7 +80,7 @@ def _checksum(path: Path, text: str) -> str:
 def fingerprint(folder: Path) -> list[Json]:
     """Return the names, sizes and times of change of a run's files, sorted.
 
-    Hidden ones do not count: a run that is going on writes them for a moment. What is gone by now counts neither.
+    Hidden ones do not count: a run that is going on writes them for a moment. Files that vanish meanwhile are skipped.
     """
     found: list[Json] = [str(folder.resolve())]
     parent = folder.parent if is_exported_run(folder) else folder  # exported runs share the files of their folder

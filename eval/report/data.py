@@ -79,7 +79,7 @@ def page_data(
 ) -> PageData:
     """Compute everything that the page shows; without questions it holds no word of a data set.
 
-    Papers' tables compare a printed number with the verdicts in its authors' own file, whoever judged: they see all.
+    Papers' tables compare a printed number with the verdicts in its authors' own file, from any judge: they see all.
     """
     cache, whole = cache or Cache(None), collected.runs
     left_out: list[str] = []

@@ -14,7 +14,7 @@ from eval.runs.records import AnswerRecord, ReferenceRecord
 from eval.scoring.answers import answer_scores
 from eval.scoring.means import mean_or_none
 
-#: Statuses of a run that goes on by itself.
+#: Statuses of a run that continues by itself.
 NOT_SCORED = "answered, not scored yet"
 GOING = ("running", NOT_SCORED)
 

@@ -19,7 +19,7 @@ def watch(
 ) -> None:
     """Build the page, and again after each change, until the runs that were seen going have ended.
 
-    Where none was going it goes on until the user interrupts.
+    If none was in progress, it continues until the user interrupts.
 
     A file that is being written while it is read makes a build fail; it is tried again at the next look. A folder that
     is not there yet is waited for: the page may be asked for before the sweep has begun.

@@ -206,7 +206,7 @@ class StoredRun:
     def recorded_row(self) -> Mapping[str, str]:
         """The printed row that recorded answers gave: ``paper``, ``memory``, ``backbone``; empty for none.
 
-        ``differs`` is there where others than the paper's authors ran that row's system, and says how.
+        ``differs`` is there if third parties, not the paper's authors, ran that row's system, and says how.
         """
         found = self.record.get("recorded")
         return (found.get("row") or {}) if isinstance(found, Mapping) else {}

@@ -89,7 +89,7 @@ class Backbones:
         main: answers.
         second: answers ``second_roles``.
         second_roles: names of roles.
-        servers: what was found about servers of others, and which settings were chosen.
+        servers: what was found about external servers, and which settings were chosen.
     """
 
     main: "Backbone"
@@ -143,7 +143,7 @@ _NO_LIMIT = RunMeters()
 def engines_for(configs: Iterable[BackboneConfig], serving: Serving | None = None) -> list[Engine]:
     """Return the engines of a run's backbones; runs of one process share a server until the process ends.
 
-    With ``serving.shared`` the first is a server of somebody else's, found in the group's folder.
+    With ``serving.shared`` the first is an external server, found in the group's folder.
     """
     wanted = {repr((config.engine, serving, number)): config for number, config in enumerate(configs)}
     for other in [name for name in _ENGINES if name not in wanted]:
@@ -201,7 +201,7 @@ class Opening:
         known_servers: folder of replies, below which is what is known of servers; ``None``: nothing is asked of them.
         meter: what may be spent; ``None`` for no limit.
         tell: gets lines on what is asked of a server and which settings follow.
-        begun: what a run that goes on knows of the server; ``None`` before its first call.
+        begun: what a resumed run knows of the server; ``None`` before its first call.
     """
 
     seed: int
@@ -223,7 +223,7 @@ async def open_backbone(
 
     Raises:
         BackboneError: a server did not come up, or cannot be reached.
-        ConfigError: a setting that the user gave is none that the server takes.
+        ConfigError: the server does not accept a setting that the user gave.
     """
     from memsys.llm.backbone import Backbone
 
@@ -265,7 +265,7 @@ async def connect(
 
     Raises:
         BackboneError: a server did not come up, or cannot be reached.
-        ConfigError: a setting that the user gave is none that the server takes.
+        ConfigError: the server does not accept a setting that the user gave.
     """
     configs = [choice.main, *([choice.second] if choice.second else [])]
     places = [("logs", meters.main), ("logs/second", meters.second)]

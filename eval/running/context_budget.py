@@ -140,7 +140,7 @@ def within_budget(retrieval: Retrieval, budget: int) -> Retrieval:
 
     The items of the memories leave it, the last one first, until one memory is left; what then is still too long is cut
     at its end. Of a context that is shown as a whole, without a ranking, the end stays: what was said last; which turns
-    that is, nobody says.
+    these are is not stated.
 
     Args:
         retrieval: of a memory.
@@ -267,7 +267,7 @@ def _kind(context: str, start: int, end: int, text: str, last: _Kind) -> _Kind |
 
 
 def _splits_word(context: str, at: int) -> bool:
-    """Return whether a word goes on from before some character of a context."""
+    """Return whether a word continues from before some character of a context."""
     pair = context[at - 1 : at + 1] if at else ""
     return (
         len(pair) == 2
@@ -286,7 +286,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _cut(text: str, budget: int, *, from_start: bool = False) -> str:
-    """Cut a text at its end, or at its start, until it has at most so many tokens."""
+    """Cut a text at its end, or at its start, until it has at most this many tokens."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 Clock = Callable[[], float]
 
-#: The time left of writing goes by the turns of at least so many seconds, and by at least so many turns.
+#: The time left of writing goes by the turns of at least this many seconds, and by at least this many turns.
 _RECENT_SECONDS = 120.0
 _RECENT_TURNS = 20
 

@@ -253,7 +253,7 @@ def _problem(error: BaseException | None, folder: Path) -> str:
 
 
 def _found(error: BaseException | None, *kinds: type[MemsysError]) -> BaseException | None:
-    """Return the first error of some types, alone or inside a group of errors; ``None`` where there is none."""
+    """Return the first error of some types, alone or inside a group of errors; ``None`` if there is none."""
     if isinstance(error, BaseExceptionGroup):
         group = error.subgroup(kinds)
         error = error if group is None else first_error(group)

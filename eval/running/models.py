@@ -37,7 +37,7 @@ async def load_models(
     spent; ``None``: see :func:`run_meters`.
 
     Returns:
-        The open backbone, and the embedder's loading, ``None`` where there is none.
+        The open backbone, and the embedder's loading, ``None`` if there is none.
     """
     if plan.backbone is not None:
         make_engines(backbone_selection(plan, plan.backbone))  # first: see memsys.llm.engines.llamacpp.LlamaCppEngine

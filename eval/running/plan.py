@@ -214,7 +214,7 @@ def whole_number(key: str, value: object, least: int, most: int | None = None) -
         most: largest number that is taken; ``None`` for no limit.
 
     Raises:
-        ConfigError: it is none, too small or too large.
+        ConfigError: it is not a whole number, too small or too large.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
         bounds = f"from {least} on" if most is None else f"from {least} to {most}"

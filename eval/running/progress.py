@@ -1,4 +1,4 @@
-"""Progress of a run: bars in a terminal, a line every few seconds where there is none."""
+"""Progress of a run: bars in a terminal, a line every few seconds if there is none."""
 
 import threading
 import time

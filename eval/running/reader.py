@@ -58,7 +58,7 @@ class ReaderConfig:
     Attributes:
         name: name of the preset.
         prompt_set: folder under ``eval/running/prompts`` that holds one file per role, or ``PACKAGE:FOLDER`` for a
-            folder in a package of somebody else.
+            folder in a third-party package.
         roles: role name -> sampling (see :class:`memsys.llm.roles.RoleSettings`).
         default: role name for every kind of question that ``by_kind`` does not name, and for adversarial questions that
             are asked plainly.

@@ -86,8 +86,8 @@ class Runner:
     async def run(self, samples: Sequence[Sample]) -> RunOutcome:
         """Work through all samples.
 
-        A conversation whose backbone or worker fails is given up, the others go on; the run is then incomplete and can
-        be resumed. A question that is withheld, refused, or fails however often it is asked is settled, see
+        A conversation whose backbone or worker fails is given up, the others continue; the run is then incomplete and
+        can be resumed. A question that is withheld, refused, or fails however often it is asked is settled, see
         :class:`eval.running.settling.Settling`. A backbone that can answer no call of the run, any other error, and
         cancellation stop everything.
         """

@@ -1,4 +1,4 @@
-"""Backbones at servers of others: what those take is found out before the first call, and the settings follow."""
+"""Backbones at external servers: what those take is found out before the first call, and the settings follow."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -80,10 +80,10 @@ async def fitted(
         cache_dir: of the replies, with a folder of what is known of servers.
         log_dir: for the engine's log.
         tell: gets lines on what is asked and which settings follow.
-        begun: record of it in a run that goes on, see :func:`begun_with`; ``None`` before a run's first call.
+        begun: record of it in a resumed run, see :func:`begun_with`; ``None`` before a run's first call.
 
     Raises:
-        ConfigError: a setting that the user gave is none that the server takes.
+        ConfigError: the server does not accept a setting that the user gave.
     """
     if not isinstance(config.engine, ServedByOthers):
         return FittedBackbone(config)
@@ -134,7 +134,7 @@ async def _asked(config: BackboneConfig, log_dir: Path, tell: Callable[[str], No
     try:
         with announced(f"probing the server of backbone {config.name}", tell):
             return await probe(config, log_dir, whole=False)
-    except BackboneUnusableError:  # the run's first call says so, and leaves a run that goes on
+    except BackboneUnusableError:  # the run's first call reports it, and leaves a resumable run
         return None
     except BackboneError as error:
         assumed = "" if config.context_length is not None else f", assuming a context of {config.window} tokens"

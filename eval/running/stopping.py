@@ -2,7 +2,7 @@
 
 A batch library answers its signal by raising an exception at whatever line the main thread is at. In an event loop that
 line may be one whose errors the loop only logs, and the request is lost. So while a run is on, the signal cancels the
-run instead; once files are closed, whoever was to handle the signal gets it and ends or requeues the job.
+run instead; once files are closed, the original handler gets the signal and ends or requeues the job.
 """
 
 import asyncio
@@ -27,8 +27,8 @@ class StopRequest:
     def watched(self) -> Iterator[None]:
         """Let signals cancel the current task for the length of a ``with`` block.
 
-        A SIGTERM that somebody handles stays theirs: batch libraries ignore it on purpose, since their own signal
-        comes as well. A user's signal that nobody handles stays what it is: the end of the process.
+        A SIGTERM with a handler is left to it: batch libraries ignore it on purpose, since their own signal
+        comes as well. A user's signal without a handler keeps its default: the end of the process.
         """
         if threading.current_thread() is not threading.main_thread():  # signals are for the main thread's program
             yield

@@ -41,7 +41,7 @@ class UnansweredLimits:
         first_calls: calls after which the share of those that answer nothing is looked at: of all calls, of the
             reader's, and of each role's.
         warn_share: from which it is said.
-        stop_share: from which, of all calls or of the reader's, the run stops; ``None``: it goes on.
+        stop_share: from which, of all calls or of the reader's, the run stops; ``None``: it continues.
         failures_in_a_row: questions that fail after all resends, none answered between them, beyond which the server
             counts as down.
     """

@@ -24,7 +24,7 @@ def disk_error(path: Path, error: OSError, *, resumes: bool = False) -> RunDirec
     Args:
         path: the file.
         error: what the system said.
-        resumes: whether the command goes on with what is written already when it is started again.
+        resumes: whether the command continues with what is written already when it is started again.
     """
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     hint = "the disk is full; free some space" if full else f"{error.strerror}; check the folder"
@@ -147,7 +147,7 @@ def _whole_lines(path: Path) -> int:
 
 
 def _last_line(path: Path, size: int) -> bytes:
-    """Return the last line of a file of so many bytes, which ends with a newline."""
+    """Return the last line of a file of this many bytes, which ends with a newline."""
     with path.open("rb") as stream:
         begin = _behind_newline(stream, size - 1)
         stream.seek(begin)

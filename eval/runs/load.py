@@ -81,7 +81,7 @@ def load_json(path: Path, error: type[MemsysError] = ScoringError) -> dict[str, 
 
 
 def find_record(run_dir: Path) -> dict[str, Any] | None:
-    """Read ``run.json`` of a run folder that may be taken up again; ``None`` where there is none.
+    """Read ``run.json`` of a run folder that may be taken up again; ``None`` if there is none.
 
     Raises:
         RunDirectoryError: it is not as it was written or not JSON, or a field is missing or of another type.

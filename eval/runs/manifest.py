@@ -1,6 +1,6 @@
 """Integrity of stored files: a run's ``manifest.json`` has their digests.
 
-A complete run has one; :mod:`eval.runs.signing` writes it. While a run goes on it has none: then each
+A complete run has one; :mod:`eval.runs.signing` writes it. While a run is in progress it has none: then each
 row carries a checksum that depends on the run, the file and the rows before it (:mod:`eval.runs.row_checksums`).
 Everything that opens a file of a run calls :func:`check_file` first.
 """

@@ -1,6 +1,6 @@
 """The source of a memory system as a run finds it: a checksum that tells an edited system from the one that was run.
 
-Commit and uncommitted changes are recorded too, but say little to somebody who edits a system between two runs, and
+Commit and uncommitted changes are recorded too, but say little to a developer who edits a system between two runs, and
 nothing of a plug-in.
 """
 

@@ -55,7 +55,7 @@ class AnswerRecord:
     the raw text was taken. ``options`` are the two choices of category 5 in the order shown, else empty.
     ``retrieve_seconds`` and ``answer_seconds`` are wall time of the two steps; ``measured`` is true when both were
     timed one at a time without the cache (latency mode, after warm-up), so that tables may use them. Times and tokens
-    are ``None`` in answers that somebody else recorded (:mod:`eval.audit.recorded`) and did not time. ``reason`` says
+    are ``None`` in externally recorded answers (:mod:`eval.audit.recorded`), which were not timed. ``reason`` says
     why the reply is none where it is empty or malformed.
     """
 

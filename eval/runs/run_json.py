@@ -59,7 +59,7 @@ class RunRecord:
     tokenizer: str | None = None
     #: settings of backbones that were chosen again, as a server refused a field (:mod:`memsys.llm.accepted`)
     adaptations: list[dict[str, Json]] = field(default_factory=list)
-    #: what was found about the servers of others that backbones ask, and which settings were chosen for them
+    #: what was found about the external servers that backbones ask, and which settings were chosen for them
     #: (:mod:`memsys.llm.findings`)
     servers: list[dict[str, Json]] = field(default_factory=list)
     #: distinct texts of which only the beginning was embedded; of a run that was taken up, those of the longest part

@@ -55,7 +55,7 @@ class CallFolder:
         self._lock = lock_folder(path, wait_s)
         remove_temporaries(path)
         self._closed = False
-        #: Told of each call once it is booked; what it raises ends whoever made the call.
+        #: Told of each call once it is booked; what it raises propagates to the caller.
         self.on_call: Callable[[CallRecord], None] = lambda record: None
         self._files: dict[str, JsonLines] = {}
         try:

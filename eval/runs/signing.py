@@ -20,7 +20,7 @@ def sign_folder(folder: Path) -> None:
 
 
 def sign_files(folder: Path, names: Iterable[str], dropped: Iterable[str] = ()) -> None:
-    """Sign some files as they are now; a run without manifest, which goes on, gets none.
+    """Sign some files as they are now; an incomplete run, which has no manifest, gets none.
 
     Args:
         folder: of a run.
@@ -53,7 +53,7 @@ def open_files(folder: Path, added_to: Iterable[str], replaced: Iterable[str]) -
 
 
 def finish_run(folder: Path, record: Mapping[str, Any]) -> None:
-    """Write ``run.json`` of a run that is complete and sign the run. A kill in between leaves one that can go on.
+    """Write ``run.json`` of a run that is complete and sign the run. A kill in between leaves one that can continue.
 
     Scores that an earlier part of the run got are out of date and are not signed.
     """
@@ -64,7 +64,7 @@ def finish_run(folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def reopen(folder: Path) -> None:
-    """Take the manifest away: the run goes on, or what it holds is about to be checked again."""
+    """Take the manifest away: the run continues, or what it holds is about to be checked again."""
     with suppress(FileNotFoundError):
         (folder / MANIFEST).unlink()
 

@@ -13,7 +13,7 @@ from memsys.index.words import STOP_WORDS
 
 _WORD = re.compile(r"[a-z0-9]+")
 
-#: From so many distinct answer words on, a block is a multi-hit.
+#: From this many distinct answer words on, a block is a multi-hit.
 MULTI = 3
 
 

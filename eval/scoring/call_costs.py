@@ -55,14 +55,14 @@ def _prefixes(fresh: Sequence[CallRecord]) -> dict[str, Json]:
 def _doubtful(calls: Sequence[CallRecord]) -> dict[str, Json]:
     """Return the calls whose tokens the server did not report or whose prompt it truncated.
 
-    Left out where there are none, so that summaries of before there were such calls stay as they are.
+    Left out if there are none, so that summaries of before there were such calls stay as they are.
     """
     counts = {name: sum(getattr(call, name) for call in calls) for name in ("estimated", "shortened")}
     return {name: count for name, count in counts.items() if count}
 
 
 def _batched(calls: Sequence[CallRecord]) -> dict[str, Json]:
-    """Return the tokens of calls sent as batches, whose price is lower; left out where there are none, likewise."""
+    """Return the tokens of calls sent as batches, whose price is lower; left out if there are none, likewise."""
     sent = [call for call in calls if call.batched]
     if not sent:
         return {}

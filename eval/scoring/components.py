@@ -1,4 +1,4 @@
-"""Variance components of runs x conversations x questions, and what a design of so many of each detects.
+"""Variance components of runs x conversations x questions, and what a design of this many of each detects.
 
 The model of a score is ``mean + run + conversation + question in it + run x conversation + rest``. Components are
 estimated by equating mean squares with their expectations (Searle, Casella and McCulloch 1992, chapter 4), with the

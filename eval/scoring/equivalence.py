@@ -125,7 +125,7 @@ def runs_needed(difference: float, margin: float, deviation: float) -> int | Non
 
 
 def _power(margins: NDArray[np.float64], freedom: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the power of a one-sided test whose bound is so many standard errors from the true difference."""
+    """Return the power of a one-sided test whose bound is this many standard errors from the true difference."""
     from scipy.special import stdtr
 
     return np.asarray(stdtr(freedom, margins))

@@ -47,7 +47,7 @@ class Estimate:
 
     @property
     def detectable(self) -> float | None:
-        """Smallest true difference that so many conversations find with 80 % power, in the unit."""
+        """Smallest true difference that this many conversations find with 80 % power, in the unit."""
         found = minimum_detectable_difference(self._error)
         return None if found is None else self.unit * found
 
@@ -73,7 +73,7 @@ def estimate(
 
 
 def mean_of_scores(scores: MetricScores, rule: MeanRule = MICRO, unit: float = 1.0) -> Estimate | None:
-    """Return the mean of scores; ``None`` where there is none."""
+    """Return the mean of scores; ``None`` if there is none."""
     return Estimate(unit * point(scores, rule), scores, rule, unit) if len(scores.values) else None
 
 

@@ -2,7 +2,7 @@
 
 A block is a memory in the context. Its tokens are its share of the context's, by characters. Left out are adversarial
 questions, those whose context does not say which memories it shows, and those shown a context as a whole, whose one hit
-names turns and has no text: nobody knows blocks of it.
+names turns and has no text, so its blocks are unknown.
 """
 
 from collections.abc import Mapping, Sequence

@@ -110,7 +110,7 @@ def _tokens_per_character(shown: Sequence[HitRecord] | None, context: float) -> 
 
     Returns:
         ``None`` where it is not known which memories are in the context, or they have no text of their own; infinite
-        where there are none, so that nothing is within a budget.
+        if there are none, so that nothing is within a budget.
     """
     if shown is None:
         return None

@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One question with what the run stored about it. ``outcome``: what became of it; empty where nobody was asked."""
+    """One question with what the run stored about it. ``outcome``: what became of it; empty if no model was asked."""
 
     reference: ReferenceRecord
     answer: AnswerRecord | None

@@ -82,7 +82,7 @@ def chooses_beforehand(config: DictConfig) -> bool:
 
 @contextmanager
 def callback_faults_raised() -> Iterator[None]:
-    """Let what a callback raises end the command: Hydra warns of it and goes on, so that a sweep would end with 0.
+    """Let what a callback raises end the command: Hydra warns of it and continues, so that a sweep would end with 0.
 
     Raises:
         UserWarning: Hydra's, which names callback and error.

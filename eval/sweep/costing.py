@@ -83,7 +83,7 @@ class CellCost:
         cell: which.
         state: what has become of it already.
         method: all its calls, as tables count them.
-        to_pay: those that nobody in the sweep pays before it; none for a cell that is done.
+        to_pay: those not paid for earlier in the sweep; none for a cell that is done.
         writing: those of them that are made while writing, one after the other within a conversation.
         by_second: those of them that the second backbone answers.
         later: those of them that the other one answers in batches.

@@ -1,4 +1,4 @@
-"""Costs at a hosted model, said before the first call, and a question where somebody can answer it."""
+"""Costs at a hosted model, said before the first call, and a question if there is a terminal to ask."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -146,7 +146,7 @@ def confirm_sweep(overrides: Sequence[str], folder: Path | None, *, agreed: bool
     Args:
         overrides: of the sweep.
         folder: further folder of configuration.
-        agreed: go on without a question.
+        agreed: continue without a question.
 
     Raises:
         ConfigError: the answer is no, or a setting does not exist.
@@ -190,11 +190,11 @@ def _sweep_expenses(cells: Sequence[SweepCell]) -> list[Expense]:
 
 
 def confirm(found: Sequence[Expense], *, agreed: bool) -> None:
-    """Say costs, and ask whether to go on where there is a terminal to ask.
+    """Say costs, and ask whether to continue if there is a terminal to ask.
 
     Args:
         found: the costs at each hosted model.
-        agreed: go on without a question.
+        agreed: continue without a question.
 
     Raises:
         ConfigError: the answer is no.

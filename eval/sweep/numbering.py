@@ -20,7 +20,7 @@ def sweep_jobs(config: "DictConfig", loader: "ConfigLoader | None" = None) -> li
 
     Args:
         config: composed for a sweep: ``hydra.sweeper.params`` count as the command line does, which wins.
-        loader: knows the groups that ``glob(...)`` is over; ``None`` where nobody asks for one.
+        loader: knows the groups that ``glob(...)`` is over; ``None`` if none is asked for.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from omegaconf import OmegaConf

@@ -1,6 +1,6 @@
 """Cells of a sweep on this machine end when the sweep's own process has ended, in whatever way.
 
-Without that, cells whose sweep was killed would go on, and wait for a shared server that nobody starts again.
+Without that, cells whose sweep was killed would continue, and wait for a shared server that is never started again.
 """
 
 import os
@@ -30,7 +30,7 @@ def cells_follow_this_process() -> Iterator[None]:
 def end_with_the_sweep() -> None:
     """End this process, a cell, soon after the sweep that started it has ended.
 
-    Does nothing in the sweep's own process, nor in a batch job of its own, which goes on without the sweep.
+    Does nothing in the sweep's own process, nor in a batch job of its own, which continues without the sweep.
     """
     process, _, job = os.environ.get(_VARIABLE, "").partition(" ")
     sweep = int(process or os.getpid())

@@ -79,7 +79,7 @@ def load_paper(name: str) -> PaperRuns:
     """Return a paper.
 
     Raises:
-        ConfigError: there is none of the name.
+        ConfigError: there is no such name.
     """
     papers = load_papers()
     if name not in papers:

@@ -51,7 +51,7 @@ class ServerJob:
     loopback: bool
 
     def __call__(self) -> str:
-        """Serve until nobody needs the server."""
+        """Serve until no job needs the server."""
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
         return serve_plan(plan_of(self.overrides), LOOPBACK if self.loopback else socket.gethostname())
 

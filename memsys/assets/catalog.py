@@ -102,7 +102,7 @@ def find_asset(name: str) -> Asset:
     """Look an asset up.
 
     Raises:
-        AssetError: there is none of this name.
+        AssetError: there is no such name.
     """
     try:
         return CATALOG[name]

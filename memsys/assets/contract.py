@@ -75,7 +75,7 @@ class Asset:
         kind: what it is for.
         licence: SPDX expression of the files.
         destination: path under :func:`~memsys.assets.paths.models_dir`: the file itself, or the folder of the files.
-        files: file name (relative to the destination folder) to sha256; ``None`` where nobody here could read the file.
+        files: file name (relative to the destination folder) to sha256; ``None`` if the file could not be read here.
             Such a file is compared with the checksum that the hub states, and what was fetched is recorded.
         download_bytes: size of the larger source, for the free-space check and the progress line.
         package: where the package index has it; ``None`` if no package carries it.

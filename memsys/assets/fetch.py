@@ -191,7 +191,7 @@ def _from_packages(asset: Asset, incoming: Path) -> Path:
 
 
 def _verify(asset: Asset, folder: Path) -> None:
-    """Compare checksums; what differs is removed, so that the next try does not go on with it."""
+    """Compare checksums; what differs is removed, so that the next try does not continue with it."""
     for name, expected in asset.files.items():
         found = sha256(folder / name)
         if expected is not None and expected != found:

@@ -187,7 +187,7 @@ class BatchingEmbedder:
             batch = self._batches.popleft()
         try:
             outcome = self._worker.submit(self._encode, batch)
-        except RuntimeError as error:  # the interpreter is ending: nobody waits for these any longer
+        except RuntimeError as error:  # the interpreter is ending: these have no waiters any longer
             outcome = Future()
             outcome.set_exception(error)
         outcome.add_done_callback(partial(self._finish_batch, batch))
@@ -252,7 +252,7 @@ async def _vector(item: Vector | Future[Vector]) -> Vector:
 
 
 def _settle(own: "asyncio.Future[Vector]", done: Future[Vector]) -> None:
-    """Copy an outcome, where somebody still waits for it."""
+    """Copy an outcome, if a waiter is left."""
     if own.done():
         return
     error = done.exception()

@@ -148,7 +148,7 @@ class _TransientError(Exception):
 
 
 class _TokenCounts:
-    """Tokens of texts that were sent, until somebody asks for them; the worker thread adds, callers take."""
+    """Tokens of texts that were sent, until they are asked for; the worker thread adds, callers take."""
 
     def __init__(self) -> None:
         self.total = 0

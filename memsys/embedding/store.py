@@ -68,7 +68,7 @@ class VectorStore:
         return _key(text) in self._places
 
     def get(self, text: str) -> NDArray[np.float32] | None:
-        """Read the vector of a text; ``None`` where there is none or its row was altered."""
+        """Read the vector of a text; ``None`` if there is none or its row was altered."""
         key = _key(text)
         place = self._places.get(key)
         if place is None:

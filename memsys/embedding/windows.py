@@ -75,7 +75,7 @@ def cut_between_words(text: str, words: Iterable[SizedWord], room: int) -> list[
 
 
 def cut_by_chars(text: str, most: int) -> list[str]:
-    """Cut a text into pieces of at most so many characters, between words; anywhere where no space separates words."""
+    """Cut a text into pieces of at most ``most`` characters, between words; anywhere if no space separates words."""
     word = rf"\S{{1,{most}}}" if has_joined_words(text) else r"\S+"
     begins = [(match.start(), match.end()) for match in re.finditer(word, text)]
     afters = [*(begin for begin, _ in begins[1:]), len(text)]

@@ -36,7 +36,7 @@ class ApproximateCandidates:
         return self._settings.kind == "ivf"
 
     def searches(self, count: int) -> bool:
-        """Return whether an index of so many rows is searched approximately."""
+        """Return whether an index of this many rows is searched approximately."""
         return count > self._settings.exact_below
 
     def append(self, block: Vectors) -> None:

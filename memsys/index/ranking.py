@@ -34,8 +34,8 @@ def best_rows(scores: NDArray[np.floating[Any]], count: int) -> NDArray[np.int64
 def _last(values: NDArray[np.floating[Any]], count: int) -> np.floating[Any]:
     """Return the ``count``-th highest value, counting repeats.
 
-    The highest values of so many blocks are so many values, so the least of them is no more than what is sought, and
-    only values that reach it need to be looked at.
+    The highest values of this many blocks are this many values, so the least of them is no more than what is sought,
+    and only values that reach it need to be looked at.
     """
     if count == 1:
         highest_of_all: np.floating[Any] = values.max()

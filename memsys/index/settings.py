@@ -20,7 +20,7 @@ class IndexSettings:
         kind: ``flat`` compares with every vector and is exact. ``hnsw`` (Malkov and Yashunin 2018) walks a graph of
             neighbours, ``ivf`` compares within the cells of a k-means partition that are nearest to the query; both
             may miss neighbours and need memory besides the vectors. A removal rebuilds ``hnsw``.
-        exact_below: vectors up to which any kind searches exactly; an ``ivf`` index is trained on the first so many.
+        exact_below: vectors up to which any kind searches exactly; an ``ivf`` index is trained on the first N.
         neighbours: ``hnsw``: edges of a vector.
         build_depth: ``hnsw``: candidates while an edge is chosen.
         search_depth: ``hnsw``: candidates of a search.

@@ -63,7 +63,7 @@ class VectorIndex:
         self._gpu = _GpuCopy() if settings.device == "cuda" else None
         self._approximate = None if settings.kind == "flat" else ApproximateCandidates(settings, dimension)
         self._bounds: SimilarityBounds | None = None  # made by the first search that names a cosine to reach
-        self._longest, self._measured = 0.0, 0  # square of the greatest length of so many first rows
+        self._longest, self._measured = 0.0, 0  # square of the greatest length of this many first rows
         self._ids: list[str] = []  # by row, those of gaps too
         self._row_of: dict[str, int] = {}
         self._gaps: list[int] = []  # rows, ascending

@@ -33,7 +33,7 @@ _WINDOW = "24h"
 #: States of a batch that was stopped on purpose: no other one is sent for its requests in the same run.
 _CANCELLED = frozenset({"cancelled", "canceled"})
 _ENDED = _CANCELLED | {"completed", "expired"}
-#: Polls in a row that may fail before the run stops; the batch goes on meanwhile.
+#: Polls in a row that may fail before the run stops; the batch continues meanwhile.
 _MOST_FAILURES = 20
 _MARK = "memsys"
 #: What to do about a server whose batches cannot be used.
@@ -136,7 +136,7 @@ class Batches:
                 self._waiting.pop(key, None)
 
     async def close(self) -> None:
-        """Wait for nothing any longer; batches go on at the server."""
+        """Wait for nothing any longer; batches continue at the server."""
         tasks = [*self._tasks, *([self._gathering] if self._gathering else [])]
         for task in tasks:
             task.cancel()
@@ -181,7 +181,7 @@ class Batches:
         for key in keys:
             if (future := self._waiting.get(key)) is not None and not future.done():
                 future.set_exception(type(error)(str(error)))
-                future.exception()  # nobody need be waiting any longer
+                future.exception()  # there may be no waiter any longer
 
     async def _submit(self, path: str, lines: Mapping[str, bytes]) -> None:
         """Send a batch: its file, then what asks for it; and wait for its replies."""

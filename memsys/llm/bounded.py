@@ -1,7 +1,7 @@
 """Reading replies within bounds: none over a limit, short ones at once, long ones in a process outside the event loop.
 
 Repairing JSON takes time that grows with the square of some texts' length, and milliseconds for each character of
-others; in the event loop nothing else would go on meanwhile, time-outs included.
+others; in the event loop nothing else would continue meanwhile, time-outs included.
 """
 
 import asyncio

@@ -78,7 +78,7 @@ class ReplyCache:
             if pending is None:
                 return await self._lead(key, call)
             await asyncio.wait([pending])
-            if not pending.cancelled():  # else the one that called was cancelled, and somebody else must call
+            if not pending.cancelled():  # else the caller was cancelled, and another must call
                 error = pending.exception()
                 if error is not None:
                     raise type(error)(str(error)) from error  # of its own, since each of those that wait adds its place
@@ -93,7 +93,7 @@ class ReplyCache:
             pending.set_result(reply)
         except BackboneError as error:
             pending.set_exception(error)
-            pending.exception()  # retrieved: nobody need be waiting
+            pending.exception()  # retrieved: there may be no waiter
             raise
         finally:
             del self._pending[key]
@@ -129,7 +129,7 @@ class ReplyCache:
     async def _call_under(
         self, claim: Claim, key: str, call: Callable[[], Awaitable[Completion]]
     ) -> tuple[Completion, bool]:
-        """Make a call that we hold the claim on, unless whoever held it before has stored its reply by now."""
+        """Make a call that we hold the claim on, unless the previous holder has stored its reply by now."""
         if claim.begun():
             self._files.refresh()
             known = self.get(key)

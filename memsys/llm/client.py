@@ -165,7 +165,7 @@ class BoundModel:
             try:
                 if parsing is not None:
                     await asyncio.shield(parsing)
-            finally:  # whoever asked may be gone meanwhile, but the call was paid for
+            finally:  # the caller may be gone by now, but the call was paid for
                 parsed = parsed if parsing is None else await parsing
                 assert parsed is not None
                 reply = Reply(parsed.value, text, answered.completion, _is_malformed(role, parsed), parsed.repaired)
@@ -213,7 +213,7 @@ class BoundModel:
     async def _accepted(self, write: Callable[[BackboneConfig], WireRequest], asked: _Asked) -> CompletedAttempt:
         """Get a completion; of a server that refuses a field by a request that is written without it.
 
-        Only servers of others: of those that are started here it is known what they take.
+        External servers only: what managed servers accept is known.
         """
         accepted = self._shared.accepted
         while True:

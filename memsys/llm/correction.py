@@ -33,7 +33,7 @@ class Correction:
 
 
 def make_correction(role: str, settings: Mapping[str, Json] | None) -> Correction | None:
-    """Make a role's correction from its YAML block; ``None`` where there is none.
+    """Make a role's correction from its YAML block; ``None`` if there is none.
 
     Raises:
         ConfigError: an unknown or wrong setting, or no text.

@@ -1,4 +1,4 @@
-"""Findings about a server of others: what it takes and gives, and the settings of a backbone that follow."""
+"""Findings about an external server: what it takes and gives, and the settings of a backbone that follow."""
 
 import json
 import logging
@@ -133,7 +133,7 @@ def with_choices(config: BackboneConfig, found: Findings, where: str) -> tuple[B
         where: names them in a message.
 
     Raises:
-        ConfigError: a setting that the user gave is none that the server takes; only of ``max_in_flight``, of which the
+        ConfigError: the server does not accept a setting that the user gave; only of ``max_in_flight``, of which the
             server may take more at another time, it is a warning.
     """
     chosen = []

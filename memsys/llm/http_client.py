@@ -2,7 +2,7 @@
 
 libcurl makes them, on the sockets that the event loop watches for it: half of aiohttp's processor time a call. httpx
 scans its pool of connections for each request: with 1,000 in flight, 14 ms a call. pyreqwest leaves a request that was
-cancelled to its server, which goes on with it.
+cancelled to its server, which continues with it.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ CONNECT_SECONDS = 30.0
 _KEEP_ALIVE = 4
 #: Connections that are kept, more than any run has in flight.
 _MOST_KEPT = 100_000
-#: What libcurl says of a server whose certificate nobody known here has signed, and what to do then.
+#: What libcurl says of a certificate from an unknown authority, and what to do then.
 _UNKNOWN_AUTHORITY = ("self-signed", "issuer")
 _AUTHORITY = "set SSL_CERT_FILE to a file with its certificate authority"
 #: Of libcurl's failures (pycurl lacks this name): a head of more than 300 kB.
 _HEAD_TOO_LARGE = 100
-#: Failures of a request that is none, or of a reply that is not HTTP; all others are of the connection.
+#: Failures of an invalid request, or of a reply that is not HTTP; all others are of the connection.
 _NOT_HTTP = frozenset({
     pycurl.E_URL_MALFORMAT, pycurl.E_UNSUPPORTED_PROTOCOL, pycurl.E_FTP_WEIRD_SERVER_REPLY, _HEAD_TOO_LARGE,
 })  # fmt: skip
@@ -102,7 +102,7 @@ class HttpClient:
             BodyError: the body is too large, or cannot be unpacked.
             asyncio.CancelledError: the task was cancelled, or the client closed.
             ConnectionFailedError: no connection came about within ``CONNECT_SECONDS``, or it broke.
-            ExchangeError: what came is not HTTP, or the address is none.
+            ExchangeError: the reply is not HTTP, or the address is invalid.
             TimeoutError: the reply was not whole in time.
         """
         if self._closed:

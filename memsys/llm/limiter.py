@@ -4,7 +4,7 @@ A write holds up every later write of its conversation, a prepared note only its
 before questions, and questions before preparation; within a phase, first come, first served.
 
 Where a holder finds that the backbone takes no call at all (no credit, a refused key), calls that wait or that begin
-within the next seconds fail with the same error and are not sent: by then a run has ended. A program that goes on, as
+within the next seconds fail with the same error and are not sent: by then a run has ended. A program that continues, as
 the proxy does, tries again later.
 """
 
@@ -20,7 +20,7 @@ from memsys.errors import BackboneUnusableError, first_error
 PRIORITY: Mapping[str, int] = {
     "write": 0, "consolidate": 0, "retrieve": 1, "answer": 1, "judge": 1, "warm_up": 1, "prepare": 2,
 }  # fmt: skip
-#: Seconds after such an error for which nobody gets a slot.
+#: Seconds after such an error during which no slot is given.
 _UNUSABLE_SECONDS = 5.0
 
 

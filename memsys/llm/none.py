@@ -11,7 +11,7 @@ _MODEL_FREE = "a memory that retrieves without a model (rag, bm25_turn, hybrid_t
 
 
 def no_backbone(memory_name: str, needs: str) -> ConfigError:
-    """Return the error of a memory that needs a backbone where there is none.
+    """Return the error of a memory that needs a backbone when none is configured.
 
     Args:
         memory_name: as in ``memory=NAME``.

@@ -51,7 +51,7 @@ def outcome_of(text: str, finish_reason: str = "", *, malformed: bool = False, c
 
     Args:
         text: of the reply, without thinking.
-        finish_reason: why it ended, as the server says; empty where nobody says.
+        finish_reason: why it ended, as the server says; empty if it does not say.
         malformed: it was asked for an object and holds none.
         called_tools: it asks for calls of tools, and then needs no text.
     """

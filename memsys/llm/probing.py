@@ -1,4 +1,4 @@
-"""A handful of small requests that find out what a server of others takes and gives, see :mod:`memsys.llm.findings`.
+"""A handful of small requests that find out what an external server takes and gives, see :mod:`memsys.llm.findings`.
 
 A refused request costs nothing, and those that are answered are a few hundred tokens in all.
 """
@@ -56,7 +56,7 @@ _WINDOW_PAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 #: Repetitions of the prompt that make it longer than the least prompts that providers keep (1,024 tokens).
 _LONG = 90
-#: Where so many requests at once took longer, they wait for each other, and twice as many would take twice as long.
+#: Where this many requests at once took longer, they wait for each other, and twice as many would take twice as long.
 _LONG_BURST_SECONDS = 15.0
 _SHOWN = 160
 
@@ -237,7 +237,7 @@ class Prober:
                 return
 
     async def _at_once(self, transport: Transport, role: Role, many: int) -> list[BackboneError]:
-        """Send so many requests at once; returns the failures."""
+        """Send this many requests at once; returns the failures."""
         each = [self._send(transport, role, self._found.thoughts_off or {}, seed) for seed in range(many)]
         failed = list[BackboneError]()
         for one in await asyncio.gather(*each, return_exceptions=True):

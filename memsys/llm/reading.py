@@ -56,7 +56,7 @@ def make_reading(role: str, settings: Mapping[str, Json] | None) -> ReplyReading
     """Make a role's reading from its YAML block; ``None`` is the tolerant one.
 
     Raises:
-        ConfigError: an unknown setting, or a value that is none of its choices.
+        ConfigError: an unknown setting, or a value that is not one of its choices.
     """
     given, known = dict(settings or {}), [field.name for field in fields(ReplyReading)]
     if unknown := [key for key in given if key not in known]:

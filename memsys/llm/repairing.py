@@ -23,7 +23,7 @@ from memsys.vocabulary import Json
 
 logger = logging.getLogger(__name__)
 
-#: A process that says nothing for so many times its limit of processor time is stuck where no signal reaches it.
+#: A process that says nothing for this many times its limit of processor time is stuck where no signal reaches it.
 _PATIENCE = 20.0
 #: Seconds until a new process must have taken its first reply, on a busy machine too.
 _START_SECONDS = 60.0

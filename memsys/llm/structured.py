@@ -65,7 +65,7 @@ def parse_object(text: str, schema: Mapping[str, Json], *, repair: bool, cut: bo
 
 
 def parse_bare_list(text: str, name: str, schema: Mapping[str, Json]) -> Mapping[str, Any] | None:
-    """Read a reply that is a list alone as the object that was to hold it; ``None`` where it is none.
+    """Read a reply that is only a list as the object that should contain it; ``None`` if it is not a list.
 
     Args:
         text: the list.
@@ -83,7 +83,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _loads(text: str) -> Any:
-    """Parse JSON; ``None`` where it is none (or the value ``null``, which no role asks for)."""
+    """Parse JSON; ``None`` if it is not JSON (or the value ``null``, which no role asks for)."""
     try:
         return _clean_tree(_DECODER.decode(text))
     except (ValueError, RecursionError):

@@ -28,7 +28,7 @@ _SHORTENED = 0.9
 
 
 def read_count(value: Any) -> int | None:
-    """Read a number of tokens; ``None`` where it is none: missing, a text, negative, a fraction, infinite or beyond."""
+    """Read a number of tokens; ``None`` if it is not one: missing, a text, negative, a fraction, infinite or beyond."""
     if type(value) is int:
         return value if 0 <= value < _MOST_TOKENS else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST_TOKENS:

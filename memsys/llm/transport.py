@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 #: Characters of a server's own words that are shown.
 _LONGEST_MESSAGE = 600
-#: Bytes that are shown of a reply that is not JSON: a page to sign in at, or a stream that nobody asked for.
+#: Bytes that are shown of a reply that is not JSON: a login page, or an unrequested stream.
 _BEGINNING = 80
 #: Bytes of a reply that answers a small question.
 _USUAL_REPLY = 4 * 1024 * 1024
@@ -77,7 +77,7 @@ _NO_TLS = "wrong version number"
 
 
 class _ConnectionLostError(TransientServerError):
-    """Nobody answers at the endpoint: the engine is asked to look after its server."""
+    """No server answers at the endpoint: the engine is asked to check its server."""
 
 
 class Sent(NamedTuple, Generic[T]):
@@ -111,7 +111,7 @@ class Transport:
         engine: gives endpoints, and repairs them after a lost connection.
         log_dir: for the engine's log.
         batch_dir: for what is known of batches, where the engine sends some.
-        resumes: what is sent is of a command that goes on where it ended, which its errors then say.
+        resumes: what is sent is of a command that continues where it ended, which its errors then say.
     """
 
     def __init__(
@@ -341,7 +341,7 @@ class Transport:
         settings, keyless = {**SETTINGS, "address": endpoint.setting}, endpoint.api_key_env is None
         said = advice(status, settings, keyless=keyless, finds_key=keyless and self._itself is not None)
         if self._resumes:
-            return f"{said}; the same command then goes on"
+            return f"{said}; then run the same command again: it resumes"
         return said.replace("=VARIABLE", "=VARIABLE (memsys probe: --key)")
 
     def _post_later(self, key: str) -> Callable[..., Awaitable[tuple[Any, float]]]:

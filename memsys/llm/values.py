@@ -41,5 +41,5 @@ def finite(value: Any) -> float:
 
 
 def whole_number(text: str) -> int | None:
-    """Read a whole number that a reply writes as text; ``None`` where it is none, or has more digits than a place."""
+    """Read a whole number that a reply writes as text; ``None`` if it is not one, or has more digits than a place."""
     return int(text) if text.isdecimal() and len(text) <= _LONGEST_NUMBER else None

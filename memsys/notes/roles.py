@@ -48,8 +48,8 @@ def _needs(action: str, **fields: Json) -> Json:
 
 
 #: What the released codes read of a reply without an exception, so far as a note can hold it: fields they do not know,
-#: and those of actions nobody asked for, do not matter; a falsy value stands for an empty one; a context may be a list;
-#: whatever Python calls true is a yes; links may be anything, those that are no number are dropped.
+#: and those of actions that were not requested, do not matter; a falsy value stands for an empty one; a context may be
+#: a list; whatever Python calls true is a yes; links may be anything, those that are no number are dropped.
 USED: Mapping[str, Mapping[str, Json]] = {
     "analyse": {
         "type": "object",

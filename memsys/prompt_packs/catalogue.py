@@ -45,7 +45,7 @@ class PackPrompt:
         mapped: how its slots are filled.
         sha256: of the cut source texts, joined by line ends.
         prompt_sha256: of the template made of ``prompt``.
-        system_sha256: of the template made of ``system``; ``None`` where there is none.
+        system_sha256: of the template made of ``system``; ``None`` if there is none.
         settings: settings of the role that go with the prompt (schema, reading ...).
         note: what differs in how it is filled here.
     """

@@ -109,7 +109,7 @@ def find_scope(tree: ast.AST, dotted: str, file: str) -> ast.AST:
     """Find a class or function by its dotted name; an empty one is the tree itself.
 
     Raises:
-        DataError: there is none of that name.
+        DataError: there is no such name.
     """
     for name in filter(None, dotted.split(".")):
         inside = [node for node in _inside(tree) if isinstance(node, _SCOPES) and node.name == name]

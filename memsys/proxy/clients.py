@@ -56,8 +56,8 @@ class ProxyClient:
         token: what it shows, in its URL or as its key.
         scope: of calls that name no other; who drives the program sets it.
         failure: why the first request that got an error got none of what it asked for: a call that failed, a request
-            that was refused, a fault of the proxy. Programs go on without a reply; who drives them must not. A request
-            to an address that is not served is none: a program may try which ones are.
+            that was refused, a fault of the proxy. Programs continue without a reply; who drives them must not. A
+            request to an address that is not served is none: a program may try which ones are.
         embedded: texts that were embedded for it.
     """
 

@@ -86,8 +86,8 @@ class LentModels:
 
     @property
     def failure(self) -> MemsysError | None:
-        """Why the first request that got no reply got none; who drives the program must not go on without it."""
-        return self._client.failure or self._server.without_access.failure  # nobody else knows this server
+        """Why the first request that got no reply got none; who drives the program must not continue without it."""
+        return self._client.failure or self._server.without_access.failure  # no other program knows this server
 
 
 class CallerContext:

@@ -170,7 +170,7 @@ class ProxyServer:
         except ConnectionError:
             message = "it disconnected before its request was complete"
             self._complain(request, message)
-            return _error(400, error_body(message, 400))  # nobody is there to read it
+            return _error(400, error_body(message, 400))  # the client is gone
         except MemsysError as error:
             _keep_failure(request, error)
             self._complain(request, f"a call failed: {error}")
@@ -268,7 +268,7 @@ class ProxyServer:
             raise
         if _has_left(request):
             client.complain("it disconnected before its reply was ready; the reply is kept in case it retries")
-            return web.Response()  # nobody is there to read it
+            return web.Response()  # the client is gone
         if self._settings.tool_calls == "written":
             answered = [with_written_calls(one, body) for one in answered]
         if asked.stream:
@@ -359,7 +359,7 @@ def _has_left(request: web.Request) -> bool:
 
 
 def _keep_failure(request: web.Request, failure: MemsysError) -> None:
-    """Keep the first failure of a program, for who drives it: the program may go on as if nothing had happened."""
+    """Keep the first failure of a program, for who drives it: the program may continue as if nothing had happened."""
     client = request.get(_CLIENT)
     if client is not None:
         client.failure = client.failure or failure

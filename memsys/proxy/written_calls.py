@@ -34,8 +34,8 @@ def written_calls(text: str, names: Collection[str]) -> Iterator[Mapping[str, st
 
     Args:
         text: of a reply; whatever is around the objects does not matter.
-        names: of the tools that were offered. A name that is none of them, or a reply that was cut within its object,
-            is not a call.
+        names: of the tools that were offered. A name that is not one of them, or a reply that was cut within its
+            object, is not a call.
     """
     decoder, place = json.JSONDecoder(), text.find("{")
     while place >= 0:

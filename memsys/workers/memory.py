@@ -58,7 +58,7 @@ class PackageMemory(BaseMemory):
         self._lock = asyncio.Lock()
 
     def units(self, conversation: Conversation) -> Sequence[Unit]:
-        """Return units of so many turns of one session."""
+        """Return units of this many turns of one session."""
         size = self._settings.turns_per_write
         return [
             Unit(unit_id=session[first].turn_id, turns=session[first : first + size], conversation=conversation)

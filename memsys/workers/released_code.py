@@ -186,7 +186,7 @@ def set_attribute(target: Any, name: str, value: Any) -> None:
     """Give an attribute, by its dotted name, a value.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: there is no such name.
     """
     *path, last = name.split(".")
     for one in path:

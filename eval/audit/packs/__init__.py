@@ -1,4 +1,4 @@
-"""Packs: a run in one file that can be handed on, and checked by whoever gets it.
+"""Packs: a run in one file that can be passed on and checked by its recipient.
 
 A pack is a zip archive with these files and no others (:mod:`eval.audit.packs.files`):
 

@@ -307,7 +307,7 @@ class _Check:
     def _costs(self) -> None:
         """Add up the calls again."""
         printed = self._claimed.summary
-        if printed.get("calls") is None:  # answers that somebody else recorded
+        if printed.get("calls") is None:  # externally recorded answers
             return
         calls = self._pack.calls()
         conversations = len(self._pack.conversations())

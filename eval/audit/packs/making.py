@@ -61,7 +61,7 @@ def _rows(folder: Path, *, texts: bool) -> dict[str, bytes]:
         packed_question(reference, answers.get(name), retrievals.get(name), texts=texts)
         for name, reference in load_references(folder).items()
     ]
-    recorded = is_recorded(folder)  # the calls behind answers that somebody else recorded are not known
+    recorded = is_recorded(folder)  # the calls behind externally recorded answers are not known
     kept: dict[str, Iterable[Any]] = {
         QUESTIONS: questions,
         "answers.jsonl": (packed_answer(row, texts=texts) for row in answers.values()),

@@ -25,7 +25,7 @@ class PackedQuestion:
         question_id: unique in the run.
         question: sha256 of its text; empty where the run does not know the text.
         gold: sha256 of the gold answers and evidence.
-        answer: sha256 of the system's answer; empty where there is none.
+        answer: sha256 of the system's answer; empty if there is none.
         context: sha256 of what the model was shown; empty where nothing was retrieved.
         text: of the question; empty where it may not be passed on.
         answers: gold answers; likewise.
@@ -58,7 +58,7 @@ def packed_question(
 
     Args:
         reference: its gold.
-        answer: of the system; ``None`` where there is none.
+        answer: of the system; ``None`` if there is none.
         retrieval: of the system; likewise.
         texts: whether texts may be passed on.
     """

@@ -147,7 +147,7 @@ def _first_free(answered: Sequence[Recorded], index: "_Index", found: Alignment,
 
 
 def _neighbours(number: int, places: Mapping[int, int]) -> tuple[int, int | None]:
-    """Return the places of the nearest aligned rows before and behind a row; -1 and ``None`` where there is none."""
+    """Return the places of the nearest aligned rows before and behind a row; -1 and ``None`` if there is none."""
     taken = sorted(places)
     at = bisect(taken, number)
     return places[taken[at - 1]] if at else -1, places[taken[at]] if at < len(taken) else None
@@ -258,7 +258,7 @@ def _by_order(
 
     A gap is filled where it has as many free questions of the rows' categories as rows: their order then says which is
     which. Otherwise its rows stay unaligned, as they do where the text of one is that of a question elsewhere, or where
-    one has an id alone, which is none of the data set's.
+    one has only an id that is not in the data set.
     """
     contradicting = {id(row) for row in found.contradicting}  # the text of each is that of a question elsewhere
     gaps: dict[tuple[int, int | None], list[Recorded]] = defaultdict(list)

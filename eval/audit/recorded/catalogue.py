@@ -23,7 +23,7 @@ PROTOCOL = "xmemory"
 
 @dataclass(frozen=True, slots=True)
 class PrintedScore:
-    """A number that somebody printed for a run: of ``metric`` over all its questions, percent."""
+    """A number printed for a run: of ``metric`` over all its questions, percent."""
 
     value: float
     metric: str
@@ -125,7 +125,7 @@ def find_entry(name: str) -> CatalogueEntry:
     """Look an entry up.
 
     Raises:
-        ConfigError: there is none of this name.
+        ConfigError: there is no such name.
     """
     entries = load_catalogue().entries
     if name not in entries:

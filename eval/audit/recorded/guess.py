@@ -1,4 +1,4 @@
-"""The shape of files for which nobody named one: that of their columns, or the one known shape that fits."""
+"""The shape of files for which none was named: that of their columns, or the one known shape that fits."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

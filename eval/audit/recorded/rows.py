@@ -85,7 +85,7 @@ def _number(row: Recorded) -> int:
 
 
 def _check_matched(rows: Sequence[Recorded], matched: Set[str], files: Sequence[Path], shape: Shape) -> None:
-    """Refuse a shape of which a place that must match never does."""
+    """Refuse a shape with a required place that never matches."""
     named = ", ".join(map(str, files))
     if not rows:
         raise DataError(f"{named}: no row at `{shape.rows}` (setting rows of shape {shape.name})")
@@ -198,7 +198,7 @@ def _cutoff(node: Mapping[str, Any], shape: Shape, chosen: str | None, where: st
 
 
 def _at(node: Any, path: str) -> Any:
-    """Return the value at a path; ``_MISSING`` where there is none."""
+    """Return the value at a path; ``_MISSING`` if there is none."""
     if isinstance(node, Mapping) and path in node:
         return node[path]
     for key in path.split("."):

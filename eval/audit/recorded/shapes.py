@@ -20,7 +20,7 @@ _LISTED, _LONGEST_NAME = 8, 40
 _LONGEST_JUDGE = 60
 #: Characters of another program's message.
 _LONGEST_SAID = 300
-#: Steps of a path to the rows, and characters of a pattern; longer ones are no paths and patterns that anybody wrote.
+#: Steps of a path to the rows, and characters of a pattern; longer ones are not hand-written paths or patterns.
 _MOST_STEPS, _LONGEST_PATTERN = 100, 2000
 
 #: What the conversation of a row is: the data set's own id, a position among its conversations, a position counted

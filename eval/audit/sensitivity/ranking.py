@@ -13,7 +13,7 @@ from eval.scoring.columns import ScoreColumns
 from eval.scoring.estimates import mean_of_scores
 from eval.scoring.inference import Floats, Ints, MeanRule, MetricScores
 
-#: Values that agree to so many decimals share a rank.
+#: Values that agree to this many decimals share a rank.
 _TIE_DECIMALS = 6
 
 

@@ -13,7 +13,7 @@ from eval.commands.rendering.table import Cell, Column, Span, Table, spans, text
 
 #: Characters of a line, and of the gap between two columns; figures and small letters are about as wide as half an em.
 _LINE, _GAP = 100, 1.5
-#: A column of longer texts is set in several lines of so many characters.
+#: A column of longer texts is set in several lines of this many characters.
 _TEXT = 26
 #: A longer heading is set in several lines.
 _HEADING = 9

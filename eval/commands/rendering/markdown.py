@@ -39,7 +39,7 @@ def page(*parts: str) -> str:
 
 
 def bullets(entries: Iterable[str | Span]) -> str:
-    """Return texts as a list; nothing where there are none."""
+    """Return texts as a list; nothing if there are none."""
     return "\n".join(f"- {inline((entry,))}" for entry in entries)
 
 

@@ -98,7 +98,7 @@ class Table:
         )
 
     def labelled(self) -> "Table":
-        """Return the table with the labels of its blocks in a first column; itself where there are none."""
+        """Return the table with the labels of its blocks in a first column; itself if there are none."""
         if not self.blocks:
             return self
         rows = [[self.blocks.get(place, ""), *row] for place, row in enumerate(self.rows)]

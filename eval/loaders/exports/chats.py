@@ -98,7 +98,7 @@ def in_utc(moment: datetime) -> str:
 
 
 def seconds_in_utc(seconds: Json) -> str:
-    """Write Unix seconds, a number or its text, as a date in UTC; empty where there are none."""
+    """Write Unix seconds, a number or its text, as a date in UTC; empty if there are none."""
     try:
         moment = float(seconds) if isinstance(seconds, str | int | float) and not isinstance(seconds, bool) else -1.0
     except ValueError:

@@ -86,7 +86,7 @@ def distinct(samples: Sequence[Sample]) -> tuple[list[Sample], list[str]]:
         The conversations, and the new ids.
 
     Raises:
-        DataError: conversations with questions have one id, or questions have; which of two is meant nobody can say.
+        DataError: conversations with questions have one id, or questions have; which of the two is meant is ambiguous.
             Or a file's evidence names no turn.
     """
     before = [sample.conversation.conversation_id for sample in samples]

@@ -10,7 +10,7 @@ from eval.loaders.jsonfile import JsonNode
 
 #: Fields that hold the turns of a chat; the first one that is there counts.
 _LISTS = ("conversations", "items")
-#: Who calls a tool with what follows, which nobody says.
+#: Speaker of tool calls, which are not messages.
 _CALL = "function_call"
 
 

@@ -14,7 +14,7 @@ from memsys.errors import DataError
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 _FILES = r"(^|/)(users|dms|mpims|[^/]+/\d{4}-\d{2}-\d{2})\.json$"
-#: Subtypes of messages that somebody wrote; others are joins, topics, pins and the like.
+#: Subtypes of messages written by a person; others are joins, topics, pins and the like.
 _WRITTEN = ("", "me_message", "thread_broadcast", "file_share", "file_comment")
 #: ``<@U1>``, ``<#C1|general>``, ``<!here>``, ``<https://x|label>``.
 _REFERENCE = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")

@@ -19,7 +19,7 @@ def read(source: Path, options: Options) -> Export:
     """Read messages in the order of the file, by conversation and session; without sessions those of a day are one.
 
     Raises:
-        ConfigError: a field is none of a turn, or no column is called so.
+        ConfigError: a field is not a field of a turn, or there is no such column.
         DataError: the file is not a table, or a value is not text.
     """
     rows = read_tree(source)

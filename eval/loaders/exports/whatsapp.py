@@ -30,7 +30,7 @@ _HEADS = (
 )
 #: Signs of direction and joining that are no part of a text.
 _INVISIBLE = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-#: iOS begins what it writes in somebody's place with this sign: notices, and names of media.
+#: iOS marks automatic text in place of a message with this sign: notices, and names of media.
 _NOTICE = "\u200e"
 #: What Android writes for media, in whatever language.
 _OMITTED = re.compile(r"<[^<>\n]{3,40}>|null")

@@ -79,7 +79,7 @@ def _false_answers(targets: Sequence[_Target]) -> dict[str, str]:
     """Return for each target, by question id, a wrong answer that fits where its own one is said.
 
     Of an answer with numbers it is the answer with other numbers; of another one, the answer of the target that is most
-    like it; a code where there is none.
+    like it; a code if there is none.
     """
     found = {}
     for number, target in enumerate(targets):
@@ -132,7 +132,7 @@ class _Plan:
         self.updates: list[tuple[str, ...]] = list(making.sample.updates or ())
 
     def say(self, place: int, speaker: str, text: str) -> Turn:
-        """Let somebody say something after a turn."""
+        """Insert a turn of some speaker after a turn."""
         number = sum(map(len, self.turns.values()))
         turn = self.making.turn_after(self.making.conversation.turns[place], number, speaker, text)
         self.turns.setdefault(place, []).append(turn)
@@ -241,7 +241,7 @@ def _poison_text(kind: str, target: _Target, payload: str, twin: bool) -> str:
 
 
 def _canary(plan: _Plan) -> None:
-    """Let somebody tell a code, and ask for it."""
+    """Insert a turn that states a code, and a question for it."""
     making = plan.making
     speaker, code = making.speakers[0], _code(making.conversation.conversation_id, "canary")
     text = TEXTS("canary_twin" if making.twin else "canary", payload=code)

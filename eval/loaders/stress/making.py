@@ -33,11 +33,11 @@ class Making:
 
     @property
     def speakers(self) -> Sequence[str]:
-        """Who speaks; one nameless speaker where nobody is named."""
+        """Who speaks; one nameless speaker if none is named."""
         return self.conversation.speaking or ("",)
 
     def other_than(self, speaker: str) -> str:
-        """Return another speaker than this one; the same where nobody else speaks."""
+        """Return another speaker than this one; the same if there is no other."""
         return next((one for one in self.speakers if one != speaker), speaker)
 
     def one_of(self, name: str) -> str:

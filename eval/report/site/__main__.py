@@ -1,4 +1,4 @@
-"""Write static pages of results that anybody can host: ``memsys site``.
+"""Write static pages of results that can be hosted anywhere: ``memsys site``.
 
 From packs (`memsys pack RUN`) and runs, by default `results/submissions` and `results/summaries`. Packs are verified,
 and one that does not fit is named and left out. The pages work from a disk, load nothing from a network, and hold no

@@ -32,7 +32,7 @@ class FailureConfig:
         location_words: expressions that a profile with spatial content has.
         numeric_cues: expressions in the question.
         numeric_words: expressions that a profile with numbers has.
-        no_names: capitalised words that name nobody.
+        no_names: capitalised words that are not names.
     """
 
     order: Sequence[str]
@@ -117,7 +117,7 @@ def stale(case: Case, config: FailureConfig) -> bool:
 
 
 def entity(case: Case, config: FailureConfig) -> bool:
-    """Return whether a name of the question is in no picked profile, or most hits are said by somebody else."""
+    """Return whether a name of the question is in no picked profile, or most hits are by another speaker."""
     names = names_in(case.question, config.no_names)
     if not names:
         return False
@@ -154,7 +154,7 @@ def turns_of(retrieval: RetrievalRecord) -> list[str]:
 
 
 def names_in(question: str, no_names: Sequence[str]) -> set[str]:
-    """Return the capitalised words of a question that may name somebody, without the genitive's s."""
+    """Return the capitalised words of a question that may be names, without the genitive's s."""
     ignored = {word.lower() for word in no_names}
     words = (re.sub(r"['’]s?$", "", word) for word in _NAME.findall(question))
     return {word for word in words if word.lower() not in ignored}

@@ -1,4 +1,4 @@
-"""``python -m eval.results.analysis.design``: how many conversations and runs a claim of so many points needs.
+"""``python -m eval.results.analysis.design``: how many conversations and runs a claim of this many points needs.
 
 Components are those of paired differences between two committed runs on the same questions; what varies from run to
 run is taken from the settings below, because the committed runs have one seed. Writes ``results/audit/design.md``.

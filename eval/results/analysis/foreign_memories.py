@@ -107,7 +107,7 @@ async def by_cosine(asked: Sequence[Sample], memories: Sequence[Sequence[str]], 
 
 
 def at_random(memories: Sequence[Sequence[str]], draws: int = DRAWS) -> Order:
-    """Draw ten texts of a memory, so many times for each question."""
+    """Draw ten texts of a memory, this many times for each question."""
     rng = generator("foreign_memories", draws)
 
     def order(question: str, number: int) -> Iterator[Sequence[int]]:

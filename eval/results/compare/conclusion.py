@@ -56,7 +56,7 @@ class _Lead:
 
     @property
     def bracket(self) -> str:
-        """The interval of the lead; empty where there is none."""
+        """The interval of the lead; empty if there is none."""
         interval = self.pair.result.interval
         if interval is None:
             return ""
@@ -134,7 +134,7 @@ def _apart(first: SystemRow, baseline: SystemRow) -> str:
 
 
 def no_evidence(rows: Sequence[SystemRow]) -> str:
-    """Say which runs only retrieved for questions without evidence, and what to do; empty where there is none."""
+    """Say which runs only retrieved for questions without evidence, and what to do; empty if there is none."""
     labels: dict[str, list[str]] = {}
     for row in rows:
         if _nothing_to_find(row.run):

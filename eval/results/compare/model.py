@@ -281,7 +281,7 @@ def _place(row: SystemRow, lead: str) -> tuple[bool, float]:
 
 
 def cell(estimate: ComparisonEstimate | None, column: ComparisonColumn) -> str:
-    """Return the rounded mean; empty where there is none."""
+    """Return the rounded mean; empty if there is none."""
     return "" if estimate is None else f"{estimate.value:.{column.digits}f}"
 
 

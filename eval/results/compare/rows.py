@@ -41,7 +41,7 @@ class ComparisonEstimate:
 
     Attributes:
         value: the mean.
-        interval: of the mean; ``None`` where there is none.
+        interval: of the mean; ``None`` if there is none.
         spread: standard deviation over seeds.
         questions: scored, that the mean is over; ``None`` where it is over something else.
         share: whether it is a share in percent.
@@ -317,7 +317,7 @@ def _mean_cost(runs: Sequence[StoredRun]) -> dict[str, ComparisonEstimate]:
 
 
 def _unanswered(runs: Sequence[StoredRun]) -> dict[str, ComparisonEstimate]:
-    """Return the mean number, over seeds, of questions without a whole answer; nothing where there are none."""
+    """Return the mean number, over seeds, of questions without a whole answer; nothing if there are none."""
     counts = [unanswered_count(run.summary) for run in runs]
     return {"unanswered": ComparisonEstimate(sum(counts) / len(counts))} if any(counts) else {}
 

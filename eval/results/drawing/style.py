@@ -39,7 +39,7 @@ GREY = "#444444"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value with its interval; ``low`` and ``high`` equal it where there is none.
+    """A value with its interval; ``low`` and ``high`` equal it if there is none.
 
     ``by_question`` says that the interval resamples the questions of one conversation.
     """

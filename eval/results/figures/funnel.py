@@ -19,7 +19,7 @@ _LONGEST = 30
 
 
 def funnel_sheets(runs: Sequence[StoredRun]) -> list[Sheet]:
-    """Make one figure for each group of answering runs of which some evidence is known."""
+    """Make one figure for each group of answering runs with known evidence."""
     groups = [group for group in quality_groups(runs) if any(_drawn(one) for one in group.systems)]
     return [_sheet(group) for group in groups]
 

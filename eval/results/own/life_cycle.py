@@ -52,7 +52,7 @@ class LifeCost:
     read: float
 
     def of(self, turns: float, questions: float) -> float:
-        """Return the cost of so many turns and questions."""
+        """Return the cost of this many turns and questions."""
         return turns * self.write + questions * self.read
 
 

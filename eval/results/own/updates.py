@@ -69,7 +69,7 @@ def _updated(run: StoredRun) -> ScoreColumns:
 
 
 def update_lines(run: StoredRun) -> list[UpdateLine]:
-    """Return the figures over all questions with an update, then over each category; empty where there is none."""
+    """Return the figures over all questions with an update, then over each category; empty if there is none."""
     rows = _updated(run)
     found = [_line("all", rows, run)] if rows else []
     for category, name in category_names(run).items():

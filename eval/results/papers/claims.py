@@ -46,7 +46,7 @@ def recompute_claims(claims: Sequence[Claim], numbers: Sequence[PrintedNumber]) 
         numbers: its printed numbers.
     """
     printed = PrintedTable(numbers)
-    # The text's rounding alone: whoever writes a difference reads it off the table's own digits.
+    # The text's rounding only: authors take a difference from the table's own digits.
     return [
         Recomputed(number, claim.compute(printed, number), number.half_unit, claim.rule)
         for claim in claims

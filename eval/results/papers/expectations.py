@@ -18,7 +18,7 @@ from memsys.rows import RowError, record_from
 from memsys.yaml_files import read_yaml
 
 FILE = "expectations.yaml"
-#: A measured value may be so many times a stated number, or so small a part of it.
+#: A measured value may be this many times a stated number, or so small a part of it.
 _FACTOR = 2.0
 
 

@@ -75,7 +75,7 @@ class StressedSystem:
     complete: bool = True
 
     def of_kind(self, kind: str, *, twin: bool = False) -> StoredRun | None:
-        """Return the run of an attack, with the questions alone that it is aimed at; ``None`` where there is none."""
+        """Return the run of an attack, with the questions alone that it is aimed at; ``None`` if there is none."""
         name = ATTACKS[kind] + (TWIN if twin else "")
         run = self.runs.get(name)
         if run is None:

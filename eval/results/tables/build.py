@@ -259,7 +259,7 @@ class TableBuilder:
         return TableCell(dataset, printed, measured, equivalence=compare_cell(printed, measured, share, load_margins()))
 
     def _metric(self, key: RowKey, column: TableColumn, dataset: str) -> str:
-        """Name of a column's scores; a judge's are the authors' own verdicts where nobody else's are there."""
+        """Name of a column's scores; a judge's are the authors' own verdicts if there are no others."""
         metric = self._paper.metric_of(column.metric, key.backbone)
         if column.metric != JUDGE:
             return metric

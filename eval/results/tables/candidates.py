@@ -92,7 +92,7 @@ def in_printed_row(run: StoredRun, spec: PaperSpec) -> StoredRun:
 
 
 def recorded_judge(runs: Iterable[StoredRun]) -> str | None:
-    """Return the column of the verdicts that authors recorded with their answers; ``None`` where there is none."""
+    """Return the column of the verdicts that authors recorded with their answers; ``None`` if there is none."""
     names = {name for run in runs for row in run.rows[:1] for name in row.metrics if name.startswith(RECORDED_JUDGE)}
     return min(names, default=None)
 

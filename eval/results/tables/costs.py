@@ -51,7 +51,7 @@ class PrintedCost:
 
     Attributes:
         system: as printed.
-        method: key of the presets that are the same method; ``None`` where there are none.
+        method: key of the presets that are the same method; ``None`` if there are none.
         work: key of what was done.
         source: key of who printed it.
         settings: as printed.
@@ -118,7 +118,7 @@ def _check_row(where: str, row: PrintedCost, registry: CostRegistry) -> None:
         named.append(("method", row.method, registry.methods))
     for key, name, known in named:
         if name not in known:
-            raise ConfigError(f"{where}.{key}={name!r} is none of {', '.join(known)}")
+            raise ConfigError(f"{where}.{key}={name!r} is not one of {', '.join(known)}")
     if row.method is None and not row.why:
         raise ConfigError(f"{where}.why is missing: a row without a method must say why")
 
@@ -210,7 +210,8 @@ def measured_cost(run: StoredRun) -> Cost | None:
     """Return a run's costs from its summary; ``None`` for a run without ledger.
 
     Calls leave out the further attempts after malformed replies, tokens have them. Replies from the cache count: they
-    are what the method costs, whoever paid for them first. They took no time, so that there are no hours with them.
+    are what the method costs, no matter which run paid for them first. They took no time, so that there are no hours
+    with them.
     """
     turns, write_per_turn = turns_written(run.summary), write_tokens_per_turn(run.summary)
     read = (run.summary.get("cost") or {}).get("read_per_question")

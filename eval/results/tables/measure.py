@@ -28,7 +28,7 @@ class Measured:
     Attributes:
         value: the mean.
         interval: 95 % cluster t interval, ``None`` with fewer than two questions or one figure per run.
-        detectable: smallest true difference that so many conversations find with 80 % power.
+        detectable: smallest true difference that this many conversations find with 80 % power.
         questions: questions that were scored.
         covered: questions that the run asked.
         conversations: conversations that the run covers.
@@ -38,7 +38,7 @@ class Measured:
         by_run: the value of each run, in the order of the seeds.
         repeats_exactly: why another run would give the same value; empty where it varies from run to run.
         recorded: where the answers come from if they were recorded elsewhere; empty for runs of this harness.
-        by_others: recorded by others than the paper's authors.
+        by_others: recorded by third parties, not the paper's authors.
         metric: name of the scores.
         whole: the largest value of a share, in the unit of the value; ``None`` where it is none.
         prompts: whose or which they are, see :func:`eval.config.answer_prompts.prompts_of`.

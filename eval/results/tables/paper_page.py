@@ -62,7 +62,7 @@ def paper_page(table: PaperTable, others: str = "") -> str:
 
     Args:
         table: with all its rows.
-        others: file of the page of all other rows; empty where there are none.
+        others: file of the page of all other rows; empty if there are none.
     """
     own = _rows(table, printed=True)
     return page(

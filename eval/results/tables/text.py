@@ -107,7 +107,7 @@ def number(value: float) -> str:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """Write with so many decimals, and without the sign of a zero."""
+    """Write with this many decimals, and without the sign of a zero."""
     return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 

@@ -112,7 +112,7 @@ def write_record(folder: Path, record: ProxyRecord) -> None:
 
 
 def read_record(folder: Path) -> ProxyRecord | None:
-    """Return ``proxy.json`` of a folder; ``None`` where there is none.
+    """Return ``proxy.json`` of a folder; ``None`` if there is none.
 
     Raises:
         ConfigError: it is damaged.

@@ -251,7 +251,7 @@ def _recorded_figures(repository: str, judge: str) -> Mapping[str, str] | None:
 def probe_text(probe: Mapping[str, Json]) -> str:
     """Return ``probe 72.5 % right (always one verdict: 55.0)``, the note of every judge column.
 
-    Verdicts that were recorded with the answers come from a judge that nobody here could probe.
+    Verdicts that were recorded with the answers come from a judge that cannot be probed here.
     """
     if not probe["items"]:
         return "not probed"

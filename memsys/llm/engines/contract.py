@@ -142,7 +142,7 @@ class ChecksStart(Protocol):
 
 @runtime_checkable
 class ServedByOthers(Protocol):
-    """An engine's settings that name servers of others, of which it is not known what they take."""
+    """An engine's settings that name external servers, with unknown capabilities."""
 
     def served(self) -> tuple[str, str]:
         """Return the address of the first server, and its name of the model."""

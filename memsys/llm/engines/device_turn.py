@@ -24,11 +24,11 @@ def device_turn(registry: Registry, *, wait: bool) -> Iterator[None]:
     """Keep the devices of this process for it, so that those that wait for them start no second server.
 
     The turn is the lock on a file, so that it ends with its process, however that ends. On a disk that cannot lock
-    files nobody waits.
+    files there is no waiting.
 
     Args:
         registry: of the group of servers.
-        wait: begin when no other process has its turn; else begin at once, whoever serves there already.
+        wait: begin when no other process has its turn; else begin at once, even if another process serves there.
 
     Raises:
         MemsysError: its folder cannot be written.

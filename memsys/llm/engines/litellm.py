@@ -92,7 +92,7 @@ class LiteLLMEngine:
         """Do nothing: no server was started."""
 
     def fingerprint(self) -> Mapping[str, Json]:
-        """Say what was asked for, and of which litellm, which writes the provider's requests."""
+        """Name the model, and the version of litellm, which writes the provider's requests."""
         return {"engine": self.name, "model": self._config.model, "litellm": installed_version("litellm")}
 
     async def answer(self, path: str, body: Mapping[str, Json], timeout: float) -> Answered:

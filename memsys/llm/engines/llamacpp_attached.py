@@ -31,7 +31,7 @@ class AttachedLlamaCppConfig:
     api_key_env: str | None
 
     def __post_init__(self) -> None:
-        """Refuse an empty list, and addresses that are none.
+        """Refuse an empty list, and invalid addresses.
 
         Raises:
             ConfigError: no URL is given, or one is none or may hold a key.
@@ -56,7 +56,7 @@ class AttachedLlamaCppConfig:
 
 
 class AttachedLlamaCpp:
-    """Running servers that belong to somebody else."""
+    """Running servers not started by memsys."""
 
     name = "llamacpp"
 

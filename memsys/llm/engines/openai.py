@@ -1,4 +1,4 @@
-"""Endpoints that somebody else runs and that speak the OpenAI protocol: hosted models, or any compatible server."""
+"""External endpoints with the OpenAI protocol: hosted models, or any compatible server."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

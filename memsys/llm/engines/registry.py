@@ -21,7 +21,7 @@ from memsys.files import replace_file
 from memsys.heartbeat import Heartbeat, disk_time, is_young, own_name
 from memsys.vocabulary import Json
 
-#: How an address that only its own machine reaches goes on after the scheme.
+#: What follows the scheme in an address that only its own machine reaches.
 LOOPBACK = "//127.0.0.1:"
 
 
@@ -120,7 +120,7 @@ class Registry:
         replace_file(self.prepared() / "failure", redacted(reason).encode())
 
     def clear_failure(self) -> None:
-        """Remove the note of a failed start: somebody tries again."""
+        """Remove the note of a failed start: another process tries again."""
         (self.folder / "failure").unlink(missing_ok=True)
 
     def key(self) -> str:

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def serve(engine: Engine, registry: Registry, log_dir: Path, *, host: str, idle_s: float) -> str:
-    """Serve a group until nobody needs the server any longer.
+    """Serve a group until no job needs the server any longer.
 
     The server is started, announced and watched; one that died is started again as often as its engine allows.
 

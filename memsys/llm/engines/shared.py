@@ -56,7 +56,7 @@ class SharedEngine:
         return self._wait()
 
     def recover(self, log_dir: Path) -> Sequence[Endpoint]:
-        """Wait until a server answers again: whoever started it restarts it.
+        """Wait until a server answers again: its own process restarts it.
 
         Raises:
             BackboneError: as :meth:`start`.
@@ -87,7 +87,7 @@ class SharedEngine:
                     "memsys serve backbone=..."
                 )
             if now - reported >= _REPORT_SECONDS:
-                # A warning, since by hand nobody may be starting one: other settings of the engine are another group.
+                # A warning, because a manual start may be missing: other settings of the engine are another group.
                 waited = f"waiting for a server of {self._registry.folder}, {now - begun:.0f} s so far"
                 logger.warning("%s (memsys serve with the same backbone and overrides starts one)", waited)
                 self._on_absence()

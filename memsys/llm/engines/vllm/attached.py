@@ -12,7 +12,7 @@ from memsys.vocabulary import Json
 
 
 class AttachedVllm:
-    """Running servers that belong to somebody else."""
+    """Running servers not started by memsys."""
 
     name = "vllm"
 

@@ -161,8 +161,8 @@ def summarised(path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("work: locomo,", "work: moon,", r"rows\[0\].work='moon' is none of locomo"),
-        ("method: amem,", "method: moon,", r"rows\[0\].method='moon' is none of amem"),
+        ("work: locomo,", "work: moon,", r"rows\[0\].work='moon' is not one of locomo"),
+        ("method: amem,", "method: moon,", r"rows\[0\].method='moon' is not one of amem"),
         ("method: amem,", "method: null,", r"rows\[0\].why is missing"),
         ("amem: [amem,", "amem: [amen,", r"methods.amem: there is no preset 'amen'"),
         ("calls: 11754", "calls: many", r"field rows\[0\].calls: expected an integer"),

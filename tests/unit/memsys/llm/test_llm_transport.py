@@ -115,7 +115,7 @@ def test_a_hanging_server_is_timed_out(server: StubServer, tmp_path: Path) -> No
         (
             (401, {"detail": "Not authenticated"}),
             1,
-            "no key was sent: backbone.engine.api_key_env=VARIABLE names .* on$",
+            "no key was sent: backbone.engine.api_key_env=VARIABLE names .* one; then run the same",
         ),
         ((200, {"success": False, "errors": [{"code": 10000, "message": "Authentication error"}]}), 1, "status 401"),
         ((429, {"error": {"message": "No quota", "code": "insufficient_quota"}}), 1, "status 429: No quota; no credit"),
@@ -145,8 +145,8 @@ class AnsweringEngine(StubEngine):
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (404, "see backbone.model and backbone.engine.api_base; the same"),
-        (401, "found no key, or one that is not accepted: backbone.engine.api_key_env=VARIABLE names .* one; the same"),
+        (404, "see backbone.model and backbone.engine.api_base; then run the same"),
+        (401, "found no key, or one that is not accepted: backbone.engine.api_key_env=VARIABLE names .* one; then run the same"),
         (403, "the key may not use this model"),
     ],
 )
