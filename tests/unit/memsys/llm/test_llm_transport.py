@@ -146,7 +146,7 @@ class AnsweringEngine(StubEngine):
     ("status", "said"),
     [
         (404, "see backbone.model and backbone.engine.api_base; then run the same"),
-        (401, "found no key, or one that is not accepted: backbone.engine.api_key_env=VARIABLE names .* one; then run the same"),
+        (401, "or one that is not accepted: backbone.engine.api_key_env=VARIABLE names .* one; then run the same"),
         (403, "the key may not use this model"),
     ],
 )
