@@ -50,9 +50,14 @@ class ExternalConfig(SystemConfig):
         return from_settings(ProxySettings, {"port": 0, **self.proxy}, "memory.proxy")
 
     @property
+    def asks_by(self) -> str:
+        """The setting or parameter that asks for the address of the run's models; empty where none does."""
+        return ""
+
+    @property
     def lends(self) -> bool:
         """Whether the memory is given the address of the run's backbone and embedder."""
-        return False
+        return bool(self.asks_by)
 
     @property
     def embeds(self) -> bool:
@@ -78,9 +83,10 @@ class ObjectConfig(ExternalConfig):
     given: Any = field(default=None, compare=False, repr=False)
 
     @property
-    def lends(self) -> bool:
-        """Whether a parameter ``base_url`` asks for it."""
-        return asks_for_models(find_object(self.object, self.given), self.arguments)
+    def asks_by(self) -> str:
+        """The parameter ``base_url``, where there is one."""
+        asks = asks_for_models(find_object(self.object, self.given), self.arguments)
+        return LENT[0] if asks else ""
 
     def digest(self) -> str | None:
         """Return the digest of the object's source and settings; ``None`` where it has none.
@@ -119,9 +125,9 @@ class HttpConfig(ExternalConfig):
         check_variable("memory.api_key_env", self.api_key_env or None)
 
     @property
-    def lends(self) -> bool:
-        """Whether ``memory.lend_models`` says so."""
-        return self.lend_models
+    def asks_by(self) -> str:
+        """The setting ``memory.lend_models``, where it is true."""
+        return "memory.lend_models=true" if self.lend_models else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +176,8 @@ class McpConfig(ExternalConfig):
             )
 
     @property
-    def lends(self) -> bool:
-        """Whether the command or a variable names the address."""
+    def asks_by(self) -> str:
+        """The first of :data:`LENT` that the command or a variable names in braces, with the braces."""
         texts = [*self.command, *(self.environment or {}).values()]
-        return any(f"{{{name}}}" in text for name in LENT for text in texts)
+        named = [f"{{{name}}}" for name in LENT if any(f"{{{name}}}" in text for text in texts)]
+        return next(iter(named), "")

@@ -47,6 +47,15 @@ def nothing_loads(monkeypatch: pytest.MonkeyPatch) -> None:
         ("memory=rag memory.query=keywords", "memory=rag calls the backbone (role keywords)"),
         ("memory=full_context", "memory=full_context counts tokens with the backbone's tokenizer"),
         ("memory=rag_chunk", "memory=rag_chunk counts tokens with the backbone's tokenizer"),
+        (
+            "memory=object memory.object=tests.support.outside_memory:Asking",
+            "memory=object asks a model (its parameter base_url), and mode=retrieval_only has none: leave that out",
+        ),
+        (
+            "memory=http memory.url=http://localhost:9 memory.lend_models=true",
+            "memory=http asks a model (memory.lend_models=true)",
+        ),
+        ("memory=mcp memory.command=[serve,'{model}']", "memory=mcp asks a model ({model})"),
     ],
 )
 def test_a_memory_that_asks_a_model_is_refused_where_there_is_none(tmp_path: Path, memory: str, words: str) -> None:
