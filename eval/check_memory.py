@@ -2,14 +2,16 @@
 
 import argparse
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
-from baselines.external.config import ExternalConfig, HttpConfig, McpConfig
+from baselines.external.config import ExternalConfig, HttpConfig, McpConfig, ObjectConfig
 from baselines.external.http_server import HttpStore
-from baselines.external.store import Found, Item, Store
+from baselines.external.store import Found, Item, Sources, Store
 from baselines.external.system import make_store
 from eval.commands.commands import EXIT_DIFFERENT, EXIT_DONE, explains_errors, program, start
-from eval.commands.terminal import console
+from eval.commands.terminal import say
 from eval.config.compose import compose, config_loader
 from eval.running.composed import make_part
 from memsys.embedding.hashing import HashingEmbedder
@@ -29,9 +31,17 @@ _QUERY, _WANTED = "What is the name of Ann's cat Pixel?", "Pixel"
 _UNSEEN = "/stats does not return the reset_id of /reset; a restart that loses everything goes unnoticed"
 
 
+class Check(NamedTuple):
+    """One thing that a run relies on, and whether the memory does it; ``said`` is why, empty for ``right``."""
+
+    name: str
+    verdict: Literal["right", "wrong", "note", "not checked"]
+    said: str = ""
+
+
 @explains_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run every check; returns 5 where one fails."""
+    """Run every check; returns 5 where something is wrong."""
     parser = argparse.ArgumentParser(prog=program("check_memory"), description=(__doc__ or "").split(":")[0])
     parser.add_argument(
         "memory", nargs="+", metavar="URL | SETTING", help="address of a memory behind HTTP; or settings, as "
@@ -40,10 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     first, *settings = parser.parse_args(arguments).memory
     wanted = [first] if first.startswith("memory=") else ["memory=http", f"memory.url='{first}'"]
     config = make_part(compose(config_loader(), [*wanted, *settings]), "memory")
-    problems = asyncio.run(check(checked(config)))
-    for name, problem in problems:
-        console().print(f"{'wrong' if problem else 'right'}  {name}{f': {problem}' if problem else ''}", markup=False)
-    return EXIT_DIFFERENT if any(problem for _, problem in problems) else EXIT_DONE
+    checks = asyncio.run(check(checked(config)))
+    for name, verdict, said in checks:
+        say(f"{verdict}  {name}{said and f': {said}'}")
+    return EXIT_DIFFERENT if any(one.verdict == "wrong" for one in checks) else EXIT_DONE
 
 
 def checked(config: object) -> ExternalConfig:
@@ -63,14 +73,8 @@ def checked(config: object) -> ExternalConfig:
     return config
 
 
-async def check(config: ExternalConfig) -> list[tuple[str, str]]:
+async def check(config: ExternalConfig) -> list[Check]:
     """Try what a run relies on.
-
-    Args:
-        config: settings of the memory.
-
-    Returns:
-        Each check with what is wrong, empty where nothing is.
 
     Raises:
         MemsysError: the memory cannot be made or reached, or refuses a request.
@@ -85,21 +89,32 @@ async def check(config: ExternalConfig) -> list[tuple[str, str]]:
         await one.settle()
         found = await one.search(_QUERY, 10)
         again = await one.search(_QUERY, 10)
+        two = await one.search(_QUERY, 2)
+        scores = [each.score for each in found if each.score is not None]
+        said = [each.text for each in found if _WANTED in each.text]
+        indexed = _judged("results are indexed when /stats says so", _late(early, found), found)
         return [
-            ("what was added is found", _missing(found)),
-            ("no more results than asked for", _too_many(await one.search(_QUERY, 2))),
-            ("results come best first", _unordered(found)),
-            ("results are indexed when /stats says so", _late(early, found)),
-            ("results name ids", _unnamed(found, items, returned)),
-            ("dates are kept", _dateless(found)),
-            ("a search changes nothing", _changed(found, again)),
-            ("users are separate", _leaked(await other.search(_QUERY, 10))),
-            *await _reset(config),
-            ("any script is text", await _script(other)),
+            _judged("what was added is found", _missing(found)),
+            _judged("no more results than asked for", _too_many(two), two),
+            _judged("results come best first", _unordered(scores), scores[1:], "no two results have a score"),
+            *([] if isinstance(config, ObjectConfig) else [indexed]),
+            _traced(found, items, returned),
+            _judged("dates are kept", _dateless(said), said, "the turn was not found"),
+            _judged("a search changes nothing", _changed(found, again), [*found, *again]),
+            _judged("users are separate", _leaked(await other.search(_QUERY, 10)), found),
+            *await _reset(config, found),
+            _judged("any script is text", await _script(other)),
         ]
     finally:
         await one.close()
         await other.close()
+
+
+def _judged(name: str, problem: str, seen: Sequence[object] = (True,), unseen: str = "no results") -> Check:
+    """Return a check that has failed where there is a problem; one that saw nothing is not checked, for a reason."""
+    if problem:
+        return Check(name, "wrong", problem)
+    return Check(name, "right") if seen else Check(name, "not checked", unseen)
 
 
 def _item(number: int, speaker: str, text: str, date: str) -> Item:
@@ -111,7 +126,7 @@ def _store(config: ExternalConfig, user: str) -> Store:
     return make_store(config, Parts(user, NoBackbone(config.name), HashingEmbedder(1), 0), user)
 
 
-async def _reset(config: ExternalConfig) -> list[tuple[str, str]]:
+async def _reset(config: ExternalConfig, before: Sequence[Found]) -> list[Check]:
     """Make the first user's memory empty, where that is a request: objects and servers of MCP are made empty."""
     if not isinstance(config, HttpConfig):
         return []
@@ -120,8 +135,8 @@ async def _reset(config: ExternalConfig) -> list[tuple[str, str]]:
     await store.open({})
     try:
         return [
-            ("reset deletes", _kept(await store.search(_QUERY, 10))),
-            ("a lost memory shows", "" if store.watched else _UNSEEN),
+            _judged("reset deletes", _kept(await store.search(_QUERY, 10)), before),
+            _judged("a lost memory shows", "" if store.watched else _UNSEEN),
         ]
     finally:
         await store.close()
@@ -142,8 +157,7 @@ def _too_many(found: Sequence[Found]) -> str:
     return f"k=2 gave {len(found)} results" if len(found) > 2 else ""
 
 
-def _unordered(found: Sequence[Found]) -> str:
-    scores = [one.score for one in found if one.score is not None]
+def _unordered(scores: Sequence[float]) -> str:
     return "" if scores == sorted(scores, reverse=True) else f"scores rise: {scores[:4]}"
 
 
@@ -152,18 +166,23 @@ def _late(early: Sequence[Found], found: Sequence[Found]) -> str:
     return "results appeared only after a delay that the memory did not announce" if late and not early else ""
 
 
-def _unnamed(found: Sequence[Found], items: Sequence[Item], returned: Sequence[Sequence[str]]) -> str:
-    known = (
-        {key for ids in returned for key in ids}
-        | {item.key for item in items}
-        | {turn.turn_id for item in items for turn in item.turns}
-    )
-    lacking = [one.text for one in found if not known & {one.memory_id, *one.sources}]
-    return f"{len(lacking)} of {len(found)} results name no item; evidence then goes by equal texts" if lacking else ""
+def _traced(found: Sequence[Found], items: Sequence[Item], returned: Sequence[Sequence[str]]) -> Check:
+    """Say whether results name the turns they came from; ids are optional where texts come back as they were added."""
+    sources, name = Sources(), "results name ids"
+    for item, ids in zip(items, returned, strict=True):
+        sources.added(item, ids)
+    counts = Counter(sources.trace(one)[0] for one in found)
+    if counts["none"]:
+        lost = f"{counts['none']} of {len(found)} results name no ids and are not texts that were added"
+        return Check(name, "note", f"{lost}: a run has no evidence by turn ids; return ids from add and search")
+    if counts["text"]:
+        said = f"{counts['text']} of {len(found)} results name none; their turns are found by equal text"
+        return Check(name, "note", said)
+    return _judged(name, "", found)
 
 
-def _dateless(found: Sequence[Found]) -> str:
-    lost = [one.text for one in found if _WANTED in one.text and "2024-01-05" not in one.text]
+def _dateless(said: Sequence[str]) -> str:
+    lost = [text for text in said if "2024-01-05" not in text]
     return "the date that was added is not in the text of the result: readers do not see it" if lost else ""
 
 

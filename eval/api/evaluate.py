@@ -110,7 +110,8 @@ def evaluate(  # noqa: PLR0913 - what a memory is measured on, by and next to
         name: of the memory in tables; that of its class by default.
         k: results that a search of an object is asked for; a preset has its own.
         unit: what one ``add`` of an object gets: ``turn`` or ``session``.
-        baselines: presets of ``conf/memory`` to compare with; a committed run of the same settings is not run again.
+        baselines: presets of ``conf/memory`` to compare with, which ask the backbone, and pay a hosted one, as well; a
+            committed run of the same settings is not run again.
         settings: further settings as on the command line, such as ``["dataset.limit_questions=20", "runs_dir=out"]``.
 
     Raises:

@@ -40,7 +40,7 @@ EXIT_STATUSES = {
     EXIT_BUDGET: "the budget is spent: what was done is kept, the same command with a larger budget continues",
     EXIT_DIFFERENT: (
         "two things that should agree differ, and nothing documented explains it (`parity`, `verify`), or a memory got "
-        "worse (`gate`)"
+        "worse (`gate`) or does something wrong (`check_memory`)"
     ),
     EXIT_INTERRUPTED: "stopped from the keyboard: what was done is kept, the same command continues",
     EXIT_UNREAD: "the output was closed by its reader (a closed pipe)",

@@ -381,11 +381,33 @@ def test_the_example_server_passes_every_check(server: str, capsys: pytest.Captu
 
 
 def test_an_object_is_checked_by_its_settings(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["memory=object", f"memory.object={__name__}:Plain"]) == 5
-    said = capsys.readouterr().out.replace(" \n", " ")
+    assert main(["memory=object", f"memory.object={__name__}:Plain"]) == 0
+    said = capsys.readouterr().out.splitlines()
     assert "right  what was added is found" in said
-    assert "wrong  results name ids: 4 of 4 results name no item; evidence then goes by equal texts" in said
-    assert "reset" not in said
+    assert "note  results name ids: 4 of 4 results name none; their turns are found by equal text" in said
+    assert "not checked  results come best first: no two results have a score" in said
+    assert not [line for line in said if "reset" in line or "/stats" in line], "these are of servers"
+
+
+class Dateless(Plain):
+    def add(self, text: str) -> None:
+        super().add(text.partition("] ")[2])
+
+
+class Silent(Plain):
+    def search(self, query: str, k: int) -> list[str]:
+        return []
+
+
+def test_a_check_notes_results_that_nothing_traces_and_what_it_could_not_see(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nothing was found, and the order, dates and users of nothing were called right."""
+    main(["memory=object", f"memory.object={__name__}:Dateless"])
+    assert "note  results name ids: 4 of 4 results name no ids and are not texts" in capsys.readouterr().out
+    assert main(["memory=object", f"memory.object={__name__}:Silent"]) == 5
+    verdicts = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert verdicts == ["wrong", *["not checked"] * 6, "wrong"], "found, ..., any script"
 
 
 @pytest.mark.parametrize(
@@ -458,8 +480,8 @@ def test_each_fault_of_a_server_is_named(fault: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Forgetful, "shared", [], raising=False)
     monkeypatch.setattr(Forgetful, "all", [], raising=False)
     monkeypatch.setattr("eval.check_memory.make_store", lambda config, parts, user: Forgetful(config, user))
-    wrong = {name for name, problem in asyncio.run(check(http("http://localhost:1"))) if problem}
-    assert fault in wrong
+    found = {one.name: one.verdict for one in asyncio.run(check(http("http://localhost:1")))}
+    assert found[fault] == ("note" if fault == "results name ids" else "wrong")
 
 
 def test_a_server_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -530,11 +552,6 @@ def test_evaluate_raises_one_error_whose_cause_begins_in_the_users_code(tmp_path
 def test_a_memory_server_that_is_away_leaves_the_work_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("baselines.external.http_server._FIRST_PAUSE", 0.0)
     assert main(["http://127.0.0.1:9"]) == EXIT_INCOMPLETE
-
-
-class Dateless(Plain):
-    def add(self, text: str) -> None:
-        super().add(text.partition("] ")[2])
 
 
 def recalls(result: Any) -> dict[str, tuple[str, str]]:
@@ -693,6 +710,17 @@ def test_evaluate_says_what_a_hosted_model_will_cost(
         memsys.evaluate(Plain, backbone="gpt4o_mini", baselines=[], settings=[f"runs_dir={tmp_path}"])
     said = "".join(capsys.readouterr())
     assert "gpt4o_mini: about 34 calls with" in said and "under $0.01 (list prices of" in said
+
+
+def test_evaluate_says_that_a_memory_asks_a_model_where_none_is_passed() -> None:
+    """It said that the memory counts tokens, and named memories of this project to take instead."""
+
+    class Rewriter(Plain):
+        def __init__(self, base_url: str) -> None:
+            super().__init__()
+
+    with pytest.raises(ConfigError, match=r"^Rewriter asks a model \(its parameter base_url\): pass backbone="):
+        memsys.evaluate(Rewriter)
 
 
 def test_evaluate_says_what_an_unknown_name_may_have_meant() -> None:
