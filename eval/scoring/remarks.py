@@ -24,13 +24,18 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
     for name, text in _CUT.items():
         if cut := (summary.get("cut_texts") or {}).get(name):
             found.append(f"{text}: {cut}")
+    return [*found, *untraced(summary)]
+
+
+def untraced(summary: Mapping[str, Any]) -> list[str]:
+    """Return the sentence that results could not be traced to turns; none where all were."""
     traced = _traced(summary)
-    if untraced := traced.get("none"):
-        found.append(
-            f"{untraced} of {sum(traced.values())} results could not be traced to turns, and figures by turn ids leave "
-            f"their questions out: return ids from add and search ({of_source('docs/any_memory.md')})"
-        )
-    return found
+    if not (lost := traced.get("none")):
+        return []
+    return [
+        f"{lost} of {sum(traced.values())} results could not be traced to turns, and figures by turn ids leave "
+        f"their questions out: return ids from add and search ({of_source('docs/any_memory.md')})"
+    ]
 
 
 def _traced(summary: Mapping[str, Any]) -> dict[str, int]:

@@ -10,6 +10,7 @@ from eval.results.stored_run import StoredRun
 from eval.results.tables.comparability import unlike_settings
 from eval.results.tables.pairs import Pair
 from eval.scoring.protocols import Protocol, recorded_protocol
+from eval.scoring.remarks import untraced
 from memsys.errors import RunDirectoryError
 
 #: Names of the two in the sentence.
@@ -54,7 +55,11 @@ def regression(baseline: StoredRun, run: StoredRun, margin: float = 0.0) -> Regr
     }
     tested = {column: (pair, sentence) for column, (pair, sentence) in found.items() if pair is not None}
     if not tested:
-        raise RunDirectoryError(f"{run.path}: shares no score with the baseline; score both runs (`memsys score RUN`)")
+        why = [
+            f"of {name} {text}" for name, one in ((NEW, run), (BASELINE, baseline)) for text in untraced(one.summary)
+        ]
+        reason = "; ".join(why) or "score both runs (`memsys score RUN`)"
+        raise RunDirectoryError(f"{run.path}: shares no {' nor '.join(found)} with the baseline; {reason}")
     worse = {column: pair for column, (pair, _) in tested.items() if _is_worse(pair, margin)}
     shown = next(iter(worse), next(iter(tested)))
     return Regression(

@@ -1,13 +1,16 @@
 """A memory that got worse fails, one that did not passes, and what cannot be compared is an error."""
 
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from eval.gate import main as gate
 from eval.pack import main as pack
-from tests.support.fake_run import FakeRun
+from eval.results.compare.regression import regression
+from memsys.errors import RunDirectoryError
+from tests.support.fake_run import EVIDENCE, FakeRun, rewrite, stored
 
 TEN = tuple(f"conv-{number}" for number in range(10))
 
@@ -76,6 +79,20 @@ def test_what_cannot_be_compared_is_an_error(
     with pytest.raises(SystemExit):
         gate([str(fewer), "--against", str(baseline), "--margin", "-1"])
     assert "not a number of points" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("unsigned")
+def test_results_that_nothing_traces_are_named_as_why_no_score_is_shared(tmp_path: Path) -> None:
+    """It said to score both runs, and the same again after they were."""
+    before = stored(fake(tmp_path / "before", 0.5, mode="retrieval_only"))
+    path = FakeRun(memory="object", mode="retrieval_only", conversations=TEN).write(tmp_path / "after")
+    rewrite(path, "scores.jsonl", lambda number, row: row["metrics"].update(dict.fromkeys(EVIDENCE)))
+    counts = {"traced.ids": {"mean": 0.5, "count": 4}, "traced.none": {"mean": 2.0, "count": 4}}
+    after = replace(stored(path), summary={"trace": {"numbers": counts}})
+    with pytest.raises(RunDirectoryError) as caught:
+        regression(before, after)
+    said = "shares no R@10 (turn ids) with the baseline; of this run 8 of 10 results could not be traced to turns"
+    assert said in str(caught.value) and "memsys score" not in str(caught.value)
 
 
 def test_a_pack_that_was_altered_is_no_baseline(
