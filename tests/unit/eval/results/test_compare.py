@@ -15,7 +15,13 @@ from eval.metrics.sessions import SESSION_METRICS
 from eval.results.compare import ComparisonChoices, compare
 from eval.results.compare.answers import NamedRun, show_answers
 from eval.results.compare.baseline import choose_baseline
-from eval.results.compare.columns import ComparisonColumn
+from eval.results.compare.columns import (
+    COST_COLUMNS,
+    UNANSWERED_COLUMNS,
+    ComparisonColumn,
+    answer_columns,
+    evidence_columns,
+)
 from eval.results.compare.formats import comparison_files
 from eval.results.compare.model import make_report
 from eval.results.compare.pairs import compare_with
@@ -31,6 +37,7 @@ from eval.results.tables.text import p_text
 from eval.runs.records import AnswerRecord, ReferenceRecord, ScoreRow
 from eval.scoring.paired import holm
 from eval.scoring.protocols import load_protocol
+from memsys.assets.paths import ROOT
 from memsys.errors import ConfigError, RunDirectoryError
 from tests.support.fake_run import EVIDENCE, FakeRun, rewrite
 
@@ -261,6 +268,14 @@ def test_a_baseline_that_fits_several_systems_is_answered_with_these_alone(tmp_p
     with pytest.raises(ConfigError, match=r"fits 2 systems; .*rag \[k=3\].*rag \[k=4\]") as caught:
         make_report(runs, CLAG, "rag")
     assert "amem" not in str(caught.value)
+
+
+def test_the_page_on_tables_explains_the_columns_of_a_terminal() -> None:
+    """It lacked abstain, context, cached, detect and others that a newcomer met at once."""
+    page = (ROOT / "docs" / "reading_a_table.md").read_text(encoding="utf-8")
+    shown = (*answer_columns(), *UNANSWERED_COLUMNS, *evidence_columns(), *COST_COLUMNS)
+    names = {column.name for column in shown} | {"diff", "win/tie/loss", "detect", "differ in"}
+    assert not {name for name in names if f"`{name}`" not in page}
 
 
 def test_where_a_row_is_numbered_all_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

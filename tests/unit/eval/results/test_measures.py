@@ -110,6 +110,12 @@ def test_a_memory_takes_its_share_of_the_context() -> None:
     assert nothing["recall_tokens@2048"] == nothing["token_precision"] == 0.0
 
 
+def test_memories_that_a_budget_keeps_out_count_with_what_is_added_to_those_in_the_context() -> None:
+    """The first alone is shown, with its date in 800 characters, 200 tokens: the gold turn is read after 400."""
+    cut = retrieval_scores(retrieval("w" * 40 + " " * 760, shown=(0,)), reference(), ScoringConfig(), 50)
+    assert (cut["recall_tokens@256"], cut["recall_tokens@512"], cut["shown_recall"]) == (0.0, 1.0, 0.0)
+
+
 def test_a_memory_that_is_shown_beside_the_hits_is_in_the_context_and_was_not_found() -> None:
     """Three memories of 40 characters in 240 characters, 60 tokens: 20 for each; the gold turn has 10."""
     linked = HitRecord("m2", "u" * 40, 0.0, ["b"])
