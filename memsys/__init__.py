@@ -55,7 +55,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Look up what the harness holds."""
+    """Look up what the harness holds, and the version."""
+    if name == "__version__":
+        from memsys.extras import installed_version
+
+        return installed_version("memsys")
     if name not in _OF_THE_HARNESS:
         raise AttributeError(f"module 'memsys' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     return getattr(import_module(_OF_THE_HARNESS[name]), name)

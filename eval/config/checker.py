@@ -249,7 +249,9 @@ class Checker:
         parent, _, name = key.rpartition(".")
         if not parent:
             close = close_names(key, [*self.groups(), *(str(each) for each in config)])
-            close += [each for each in setting_names(config) if each.rpartition(".")[2] == key]
+            ends = {each: each.rpartition(".")[2] for each in setting_names(config)}
+            close += [each for each, end in ends.items() if end == key]
+            close += [each for each, end in ends.items() if end.startswith(f"{key}_")]
             guess = f"; did you mean {' or '.join(f'{each}=' for each in close[:_GUESSES])}?" if close else ""
             return f"{text}: there is no setting {key}{guess}\n`memsys run --help` lists the choices"
         if not has_node(config, parent):

@@ -32,6 +32,7 @@ from eval.scoring.protocols import load_protocol
 from eval.sweep.__main__ import main as sweep
 from eval.tables import main as tables
 from memsys.errors import ConfigError, RunDirectoryError, ScoringError
+from memsys.extras import installed_version
 from tests.support.composing import composed
 from tests.support.fake_run import FakeRun
 
@@ -121,6 +122,10 @@ def test_a_misspelt_name_is_guessed() -> None:
     with pytest.raises(AttributeError) as raised:
         memsys.open_memroy  # noqa: B018
     assert raised.value.name == "open_memroy" and raised.value.obj is memsys and "open_memory" in dir(memsys)
+
+
+def test_the_package_says_its_version() -> None:
+    assert memsys.__version__ == installed_version("memsys")
 
 
 def half(prediction: str, reference: str) -> float:

@@ -22,6 +22,7 @@ _ADDED = "+reader.roles.default.prompt=a.txt"
     ("arguments", "words"),
     [
         (["+seeds=3"], ["no setting seeds", "did you mean seed="]),
+        (["+limit=5"], ["no setting limit", "or dataset.limit_questions=?"]),
         (["memory=clga"], ["no memory/clga", "did you mean clag", "--help memory"]),
         (["memory=rag,clga", "-m"], ["no memory/clga", "did you mean clag"]),
         (["reader=clagg"], ["no reader/clagg", "clag"]),
