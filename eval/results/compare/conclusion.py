@@ -7,7 +7,6 @@ from eval.loaders.custom import CUSTOM
 from eval.loaders.custom_files import PAGE
 from eval.metrics.sessions import BY_SESSION
 from eval.results.compare.columns import ANSWERABLE
-from eval.results.compare.pairs import on_the_same_data
 from eval.results.compare.rows import SystemRow
 from eval.results.compare.seeds import fewer_seeds, named_seeds
 from eval.results.stored_run import StoredRun
@@ -94,7 +93,7 @@ def conclusion(rows: Sequence[SystemRow], baseline: SystemRow, pairs: Sequence[P
         others = [tested[row.label] for row in systems if row.label in tested]
         pair = max(others, key=_difference) if others else _best_reference(list(tested.values()))
     elif first.label not in tested:
-        return f"{first.label} leads, but {_apart(first, baseline)}, so no difference can be claimed."
+        return f"{first.label} leads, but shares no question with {baseline.label}, so no difference can be claimed."
     else:
         pair = tested[first.label]
     builds = _builds([row for row in rows if row.label in (pair.system, pair.baseline)], lead)
@@ -118,19 +117,11 @@ def _why_untested(first: SystemRow, rows: Sequence[SystemRow], baseline: SystemR
     others = [row for row in rows if row is not first and lead in row.estimates]
     if not others:
         return "there is no other system to compare it with" if len(rows) == 1 else f"no other system here has {lead}"
-    if not any(on_the_same_data(row.run, first.run) for row in others):
-        return "the others ran on other data"
     if lead not in baseline.estimates:  # one that was named: by itself such a system is not a baseline
         return f"the baseline, {baseline.label}, has no {lead}, so nothing was tested"
     if baseline.label == first.label:
         return "the others share no question with it"
-    return f"it {_apart(first, baseline)}, the baseline"
-
-
-def _apart(first: SystemRow, baseline: SystemRow) -> str:
-    """Return why there is no test of a system against the baseline."""
-    same = on_the_same_data(first.run, baseline.run)
-    return f"shares no question with {baseline.label}" if same else f"ran on other data than {baseline.label}"
+    return f"it shares no question with {baseline.label}, the baseline"
 
 
 def no_evidence(rows: Sequence[SystemRow]) -> str:

@@ -130,16 +130,15 @@ class Report:
 
     def _unlike_questions(self) -> list[str]:
         """Return the note that means are over different questions, while tests use the common ones."""
-        asked: dict[tuple[str, str], dict[frozenset[str], list[str]]] = {}
+        asked: dict[frozenset[str], list[str]] = {}
         for row in self.rows:
-            questions = frozenset(score.question_id for score in row.run.rows)
-            asked.setdefault((row.run.data_sha256, row.run.dataset), {}).setdefault(questions, []).append(row.label)
+            asked.setdefault(frozenset(score.question_id for score in row.run.rows), []).append(row.label)
+        if len(asked) == 1:
+            return []
+        counts = "; ".join(f"{', '.join(names)}: {len(questions)}" for questions, names in asked.items())
         return [
-            "warning: means are over different questions: "
-            + "; ".join(f"{', '.join(names)}: {len(questions)}" for questions, names in same.items())
-            + "; each test is over the questions that its two systems share"
-            for same in asked.values()
-            if len(same) > 1
+            f"warning: means are over different questions: {counts}; each test is over the questions that its two "
+            "systems share"
         ]
 
     def _remarks(self) -> list[str]:
