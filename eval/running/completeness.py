@@ -19,7 +19,7 @@ from memsys.protocol import MemoryConfig
 from memsys.vocabulary import Json, Sample
 
 #: Ends a warning that a run was made with something else than there is now.
-_ANEW = "whose answers are kept; to run it again, delete that folder or name another with run_dir="
+_ANEW = "its answers are kept; to run it again, delete that folder or name another with run_dir="
 
 
 def finished(directory: RunDirectory, identity: Mapping[str, Json]) -> bool:
@@ -40,7 +40,7 @@ def note_changed_code(directory: RunDirectory, identity: Mapping[str, Json], mem
         return
     if stored["memory_code"] != memory_code(memory):
         say(
-            f"warning: the source of memory={memory.name} has changed since {directory.path} was made, {_ANEW}",
+            f"warning: the source of memory={memory.name} has changed since {directory.path} was made; {_ANEW}",
             style="yellow",
         )
 
@@ -51,7 +51,7 @@ def note_changed_prompts(directory: RunDirectory) -> None:
     if stored is not None and prompts_of(stored) == OTHER:
         roles = ", ".join(reworded_roles(stored))
         say(
-            f"warning: the answer prompt of {roles} is not the one that {directory.path} was made with, {_ANEW}",
+            f"warning: the answer prompt of {roles} is not the one that {directory.path} was made with; {_ANEW}",
             style="yellow",
         )
 

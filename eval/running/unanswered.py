@@ -14,7 +14,7 @@ from memsys.settings import check_between, check_minimum
 #: Outcome of an unanswered call -> the settings that correct it.
 _ADVICE = {
     "empty, cut at their limit of tokens": (
-        "the model may have thought until it met the limit: raise {role}.max_tokens, switch thinking off "
+        "the model may have spent its token limit on reasoning: raise {role}.max_tokens, switch thinking off "
         "(backbone.thinking, backbone.thinking_switch), or start the server with its reasoning parser"
     ),
     "empty": (

@@ -28,7 +28,7 @@ from memsys.errors import ConfigError, ScoringError
 LabelView = Literal["printed", "masked", "corrected", "adversarial_masked"]
 VIEW_TEXT: Mapping[str, str] = {
     "printed": "labels as printed",
-    "masked": "without questions whose label is disputed",
+    "masked": "without questions with a disputed label",
     "corrected": "disputed labels corrected",
     "adversarial_masked": "without adversarial questions that language models read as answerable or ambiguous",
 }

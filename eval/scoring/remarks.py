@@ -7,8 +7,8 @@ from memsys.assets.hints import of_source
 
 #: What is said of texts that a model reads only the beginning of.
 _CUT = {
-    "embedded": "distinct texts longer than the embedder's window, of which only the beginning was embedded",
-    "bertscore": "answers and gold answers of which BERTScore's model read only the beginning",
+    "embedded": "distinct texts longer than the embedder's window, embedded only up to it",
+    "bertscore": "answers and gold answers truncated by BERTScore's model",
 }
 
 

@@ -147,7 +147,7 @@ def _has_ended(ticket: Ticket) -> bool:
     except ProcessLookupError:
         return True
     except PermissionError:
-        return False  # somebody else's, and alive
+        return False  # another user's process, and alive
     return False
 
 

@@ -119,7 +119,7 @@ def _state(
     if record.get("status") == "incomplete":
         return "failed", "; ".join(record["problems"]) or "some questions have no answer"
     if ticket is not None and ticket.state == "running":
-        return "stopped", f"no sign of life from process {ticket.process} on {ticket.host}: killed, or its machine lost"
+        return "stopped", f"no heartbeat from process {ticket.process} on {ticket.host}: killed, or its machine lost"
     if record or ticket is not None:
         return "stopped", ticket.reason if ticket and ticket.reason else "interrupted"
     return "new", ""

@@ -155,7 +155,7 @@ def _from_hub(asset: Asset, source: Source, incoming: Path) -> Path | None:
     must = source == "hub" or asset.package is None
     if asset.hub is None or not hub_reachable():
         if must:
-            why = "is not on the hub" if asset.hub is None else "cannot be had: the hub does not answer"
+            why = "is not on the hub" if asset.hub is None else "is not available: the hub does not answer"
             raise AssetError(f"asset {asset.name} {why}; {_other_ways(asset)}")
         return None
     folder = incoming / "hub"

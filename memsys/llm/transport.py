@@ -323,8 +323,8 @@ class Transport:
                 said = replace(said, message=f"requests are sent on to {redacted(place)[:_LONGEST_MESSAGE]}")
             if status == _PROXY_WANTS_KEY and through:
                 raise BackboneUnusableError(
-                    f"the proxy refused the request with status {status}: {said.message}{through}; the "
-                    "address must hold the user and password that it wants, with @ before the host"
+                    f"the proxy refused the request with status {status}: {said.message}{through}; put the required "
+                    "user and password into its address, with @ before the host"
                 )
             raise refusal(
                 status, asked_pause(answered.headers, payload), said, lambda known: self._remedy(known, endpoint)

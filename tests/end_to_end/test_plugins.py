@@ -44,7 +44,7 @@ def test_a_package_adds_a_memory_system(package: Path, tmp_path: Path, named: st
         (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: newest-turns\nVersion: 1.0\n")
         (metadata / "entry_points.txt").write_text("[memsys.plugins]\nnewest = newest_turns\n")
     listed = memsys(package, "run", "--help", "memory", **environment)
-    assert "newest            " in listed.stdout and "from a package of somebody else" in listed.stdout, listed.stderr
+    assert "newest            " in listed.stdout and "from a third-party package" in listed.stdout, listed.stderr
     out = tmp_path / "run"
     settings = ("mode=retrieval_only", "embedder=hashing", "dataset.limit_questions=4", f"run_dir={out}")
     done = memsys(package, "run", "memory=newest", "memory.turns=2", *settings, **environment)
@@ -124,7 +124,7 @@ class LoudReaderConfig(ReaderConfig):
 
 register(Metric("same_length", "here", lambda said, gold: float(len(said) == len(gold)), label="Same length"))
 '''
-READER = """# Asks in capitals, from a package of somebody else.
+READER = """# Asks in capitals, from a third-party package.
 _target_: riddles.LoudReaderConfig
 name: loud
 prompt_set: riddles:wording

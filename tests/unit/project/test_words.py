@@ -14,7 +14,8 @@ SUFFIXES = (".py", ".md", ".yaml")
 SHOWN_TO_A_MODEL = re.compile(r"/prompts/|texts\.yaml$|prompt_pack\.yaml$")
 
 #: Retired words -> lines that still have one. Write plain terms instead: "significantly different", "JSON separator",
-#: "turn format", "compared with", "prompts", "correct", "is in", "is not a", "next to", "deviation".
+#: "turn format", "compared with", "prompts", "correct", "is in", "is not a", "next to", "deviation",
+#: "a third party", "a user".
 BOUNDS = {
     r"\btold apart\b": 0,
     r"\bthe blank\b": 0,
@@ -32,6 +33,7 @@ BOUNDS = {
     r"\bbears?\b": 3,
     r"\bforeign\b": 6,
     r"\banew\b": 0,
+    r"\b([Ss]ome|[Aa]ny)body\b": 1,
 }
 
 NO_SUMMARY = re.compile(r"(What|How|Which|Where|Whether|Why|Who|Says|Stands)\b")

@@ -34,7 +34,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
     (
         r"is not a valid model identifier|couldn't connect to|offline mode|OfflineModeIsEnabled|LocalEntryNotFoundError"
         "|outgoing traffic has been disabled|in the cached files|Repository Not Found|gated repo",
-        "the model is neither here nor to be had from the hub: download it first (HF_HUB_OFFLINE=1, which the Makefile"
+        "the model is neither local nor available from the hub: download it first (HF_HUB_OFFLINE=1, which the Makefile"
         " sets by default, keeps the server from it), or set backbone.engine.model to a local folder (a gated model"
         " needs HF_TOKEN in the environment)",
     ),

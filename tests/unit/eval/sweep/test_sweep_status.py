@@ -90,7 +90,7 @@ def test_a_job_that_is_silent_counts_as_killed(tmp_path: Path) -> None:
         assert cell_status(one).state == "running"
         stale(path)
         status = cell_status(one)
-        assert status.state == "stopped" and "no sign of life" in status.reason
+        assert status.state == "stopped" and "no heartbeat" in status.reason
         assert status.ticket is not None and str(status.ticket.process) in status.reason
 
 

@@ -36,5 +36,5 @@ def test_what_was_read_in_part_is_said() -> None:
     }
     said = "; ".join(remarks(summary))
     assert "3 of 9 calls are estimated" in said and "the prompt in 2 of 9 calls" in said
-    assert "of which only the beginning was embedded: 4" in said and "only the beginning: 1" in said
+    assert "embedded only up to it: 4" in said and "truncated by BERTScore's model: 1" in said
     assert remarks({"calls": {"total": {"calls": 9}}}) == []
