@@ -1,5 +1,7 @@
 """Digests of a user's memories: equal for equal source and settings."""
 
+import copyreg
+import dis
 import hashlib
 import inspect
 import pickle
@@ -8,17 +10,22 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 #: What pickling raises of an object that cannot be pickled.
 UNPICKLABLE = (pickle.PicklingError, TypeError, AttributeError, ValueError, RuntimeError, OSError)
-#: Methods of classes that say how their objects are pickled.
-_PICKLED = {"__reduce__", "__reduce_ex__", "__getstate__"}
 _PLAIN = (bool, int, float, complex, str, bytes)
 #: Packages of this project, which a run records by version and commit.
 _OURS = ("memsys", "baselines", "eval")
+
+
+class _Named(NamedTuple):
+    """A value that code names, rather than one that a memory was given."""
+
+    value: Any
 
 
 def digest_of(value: Any) -> str:
@@ -46,6 +53,12 @@ def _parts(value: Any, seen: dict[int, Any]) -> Iterator[bytes]:
     if value is None or type(value) in _PLAIN:
         yield repr(value).encode("utf-8", "backslashreplace")
         return
+    if type(value) is _Named:
+        try:
+            yield b"".join(_parts(value.value, seen))
+        except UNPICKLABLE:  # a client or a lock that a module holds
+            yield type(value.value).__qualname__.encode()
+        return
     if id(value) in seen:
         yield b"#%d" % list(seen).index(id(value))
         return
@@ -60,7 +73,7 @@ def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, partial):
         return [value.func, value.args, value.keywords]
     if isinstance(value, ModuleType):
-        return [value.__name__.encode(), b"" if _is_installed(value.__name__) else _source(value)]
+        return _of_module(value)
     if inspect.isclass(value):
         return _of_class(value)
     if inspect.isroutine(value):
@@ -71,9 +84,33 @@ def _inside(value: Any) -> Iterable[Any]:
         return sorted(value, key=repr)
     if type(value) is dict:
         return [part for pair in sorted(value.items(), key=repr) for part in pair]
-    if hasattr(value, "__dict__") and _is_plain(type(value)):
-        return [type(value), vars(value)]
-    return [type(value), pickle.dumps(value)]
+    return _reduced(value)
+
+
+def _reduced(value: Any) -> list[Any]:
+    """Return what pickling an object would store, by which contents of sets and mappings have no order."""
+    reduce = copyreg.dispatch_table.get(type(value))
+    reduced = value.__reduce_ex__(4) if reduce is None else reduce(value)
+    if isinstance(reduced, str):
+        return [type(value), reduced]
+    make, arguments, *rest = reduced
+    state, items, pairs = [*rest[:3], None, None, None][:3]
+    if isinstance(value, set | frozenset):
+        arguments = frozenset(value)
+    return [type(value), make, arguments, state, list(items or ()), dict(pairs or ())]
+
+
+def _of_module(module: ModuleType) -> list[Any]:
+    """Return a module's name, and, of one of the user, its source and the user's modules that it takes names from."""
+    name = module.__name__.encode()
+    if _is_installed(module.__name__):
+        return [name]
+    folders = [Path(folder) for folder in getattr(module, "__path__", ())]
+    inside = [path.read_bytes() for folder in folders for path in sorted(folder.rglob("*.py"))]
+    origins = (one if isinstance(one, ModuleType) else sys.modules.get(str(getattr(one, "__module__", "")))
+               for one in vars(module).values())  # fmt: skip
+    others = {one.__name__: one for one in origins if one is not None and not _is_installed(one.__name__)}
+    return [name, _source(module), *inside, *(others[one] for one in sorted(others))]
 
 
 def _of_class(kind: type) -> list[Any]:
@@ -99,28 +136,36 @@ def _of_function(value: Any) -> list[Any]:
 
 
 def _named(function: FunctionType) -> Iterator[Any]:
-    """Yield the modules, functions, classes and constants outside of a function that its code names."""
-    for name in sorted(_names(function.__code__)):
-        found = function.__globals__.get(name)
-        is_code = isinstance(found, ModuleType) or inspect.isclass(found) or inspect.isroutine(found)
-        if is_code or _is_constant(found):
-            yield found
+    """Yield what a function's code names outside of it, and the user's modules that it imports."""
+    for code in _codes(function.__code__):
+        for name in code.co_names:
+            if name in function.__globals__:
+                yield _Named(function.__globals__[name])
+        for step in dis.get_instructions(code):
+            if step.opname == "IMPORT_NAME":
+                yield from _imported(step.argval)
 
 
-def _is_constant(value: Any) -> bool:
-    if type(value) is dict:
-        return all(map(_is_constant, [*value, *value.values()]))
-    return type(value) in _PLAIN or (type(value) in {list, tuple, set, frozenset} and all(map(_is_constant, value)))
+def _imported(name: str) -> list[bytes]:
+    """Return the source of a module of the user that a function imports, without importing it."""
+    top = name.partition(".")[0]
+    try:
+        found = find_spec(top) if top and top not in _OURS else None
+    except (ImportError, ValueError):
+        return []
+    file = Path(found.origin) if found is not None and found.has_location and found.origin else None
+    if file is None or _is_library(file):
+        return []
+    files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
+    return [one.read_bytes() for one in files]
 
 
-def _names(code: CodeType) -> set[str]:
-    return set(code.co_names).union(*(_names(one) for one in code.co_consts if isinstance(one, CodeType)))
-
-
-def _is_plain(kind: type) -> bool:
-    """Return whether all that an object of a class holds is in its attributes."""
-    own = [vars(base) for base in kind.__mro__ if base is not object]
-    return not any(attributes.get("__slots__") or _PICKLED & attributes.keys() for attributes in own)
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code and those of the functions in it."""
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from _codes(one)
 
 
 @cache
@@ -132,8 +177,12 @@ def _is_installed(module: str) -> bool:
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:  # built in, or a notebook
         return top in sys.stdlib_module_names
+    return _is_library(Path(file))
+
+
+def _is_library(file: Path) -> bool:
     places = [*sysconfig.get_paths().values(), *site.getsitepackages(), site.getusersitepackages()]
-    return any(Path(file).resolve().is_relative_to(Path(place).resolve()) for place in places)
+    return any(file.resolve().is_relative_to(Path(place).resolve()) for place in places)
 
 
 def _source(value: Any) -> bytes:

@@ -215,7 +215,7 @@ def _headlines(tables: Mapping[str, Sequence[Row]]) -> list[str]:
     )
     return [
         f"**Printed and published numbers**: {len(rows) - len(wrong)} of {len(rows)} printed headline numbers equal "
-        f"the mean of the file that their authors published, {len(wrong)} are not{f' ({named})' if named else ''}."
+        f"the mean of the file that their authors published, {len(wrong)} do not{f' ({named})' if named else ''}."
     ]
 
 

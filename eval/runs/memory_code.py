@@ -19,6 +19,9 @@ _SUFFIXES = (".py", ".txt", ".yaml", ".lock")
 #: Files that say something about a system and do nothing in it.
 _ABOUT = ("deviations.yaml", "entries.yaml", "expectations.yaml")
 
+#: Begins the checksum of an object; earlier versions recorded that of the adapter's files.
+OF_OBJECT = "object:"
+
 
 def memory_code(config: object) -> str | None:
     """Return the sha256 of a system's own files, those of a gate's host with it; ``None`` where it has none.
@@ -30,7 +33,8 @@ def memory_code(config: object) -> str | None:
         config: the memory's settings, whose class is in the system's module.
     """
     if isinstance(config, ObjectConfig):
-        return config.digest()
+        own = config.digest()
+        return None if own is None else f"{OF_OBJECT}{own}"
     digest = hashlib.sha256()
     for part in filter(None, (config, getattr(config, "host", None))):
         try:

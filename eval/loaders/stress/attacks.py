@@ -22,7 +22,7 @@ ATTACKS = frozenset({"contradicted", "withdrawn", "poison"})
 _TARGETS = 6
 #: Characters of the shortest answer that is looked for in a turn.
 _SHORTEST = 3
-_NUMBER = re.compile(r"[0-9]+")
+_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 #: The first and the last of the numbers among which another one is drawn for a number of at most so much: months and
 #: hours, days that every month has, minutes.
 _SMALL = ((12, (2, 12)), (31, (13, 28)), (59, (32, 59)))
@@ -97,10 +97,21 @@ def _with_other_numbers(text: str, name: str) -> str:
     return _NUMBER.sub(lambda match: other_number(match[0], name), text)
 
 
-def other_number(digits: str, name: str) -> str:
-    """Return another number that fits where one is said: a month or an hour, a day of any month, a year near it."""
+def other_number(said: str, name: str) -> str:
+    """Return another number that fits where one is said: a month or an hour, a day of any month, a year near it.
+
+    Each part of a date or a time is a number of its own; those of a decimal and of thousands keep their width.
+    """
+    parts = re.split("([.,])", said)
+    as_wide = len(parts) == 3 or "," in parts
+    return "".join(part if part in ".," else _other_part(part, name, as_wide=as_wide) for part in parts)
+
+
+def _other_part(digits: str, name: str, *, as_wide: bool) -> str:
     number = int(digits)
-    if number in range(1900, 2100):
+    if as_wide:
+        low, high = 10 ** (len(digits) - 1), 10 ** len(digits) - 1
+    elif number in range(1900, 2100):
         low, high = number - number % 10, number - number % 10 + 9
     else:
         decade = 10 ** (len(str(number)) - 1)

@@ -1,11 +1,15 @@
 """Digests of objects of a user: equal for equal source and settings, different where one setting differs."""
 
+import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -36,6 +40,25 @@ class Slotted:
         self.size = size
 
 
+class Mapping(dict[str, int]):
+    """A mapping of the user."""
+
+
+class Listing(list[int]):
+    """A list of the user."""
+
+
+class Text(str):
+    """A text of the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """Has slots and a set."""
+
+    words: frozenset[str]
+
+
 def closure(size: int) -> Callable[[], Memory]:
     return lambda: Memory(size)
 
@@ -56,6 +79,13 @@ def closure(size: int) -> Callable[[], Memory]:
         lambda n: Memory(options=np.full(3, n)),
         lambda n: Memory(options=Memory(n)),
         lambda n: Memory(n).search,
+        lambda n: Memory(options=Mapping(depth=n)),
+        lambda n: Memory(options=Listing([n])),
+        lambda n: Memory(options=Text(n)),
+        lambda n: Memory(options=SimpleNamespace(depth=n)),
+        lambda n: Memory(options=defaultdict(set, {"a": {n}})),
+        lambda n: Memory(options=re.compile(str(n))),
+        lambda n: Memory(options=Frozen(frozenset({str(n), "b"}))),
         Slotted,
     ],
 )
@@ -63,11 +93,17 @@ def test_one_setting_makes_another_digest(make: Callable[[int], Any]) -> None:
     assert digest_of(make(1)) == digest_of(make(1)) != digest_of(make(2))
 
 
+WORDS = {"a", "b", "c", "d", "e"}
+SETS = [
+    WORDS, Frozen(frozenset(WORDS)), SimpleNamespace(stop=WORDS), defaultdict(set, {"x": WORDS}), Mapping, re.compile,
+]  # fmt: skip
+
+
 def test_a_digest_is_the_same_in_every_process() -> None:
     """Sets have another order in each."""
     code = (
-        "from tests.unit.baselines.external.test_object_digests import Memory, digest_of; "
-        "print(digest_of(Memory(options={'a', 'b', 'c', 'd', 'e'})))"
+        "from tests.unit.baselines.external.test_object_digests import Memory, SETS, digest_of; "
+        "print([digest_of(Memory(options=one)) for one in SETS])"
     )
     found = {
         subprocess.run(
@@ -91,16 +127,26 @@ def test_what_cannot_be_compared_has_none() -> None:
 
 
 HELPERS = """
+from core import SCALE
+
 WEIGHT = 1
 
 def score(text):
-    return len(text) * WEIGHT
+    return len(text) * WEIGHT * SCALE
 """
+CORE, LAZY, PART = "SCALE = 1\n", "def rank(texts): return texts\n", "def best(texts): return texts\n"
 MEMORY = """
+import re
+from threading import Lock
+
 import helpers
+import package.part
 from helpers import score
 
 LIMIT = 3
+LIMITS = {"a": None, "b": 1}
+WORD = re.compile("a")
+LOCK = Lock()
 
 class Base:
     def best(self, texts):
@@ -112,7 +158,10 @@ class Mine(Base):
         return helpers.score(text)
 
     def search(self, query, k):
-        return self.best(self.texts)
+        from lazy import rank
+
+        with LOCK:
+            return package.part.best(rank(self.best(self.texts)))[: LIMITS["b"]] + WORD.findall(query)
 
 def unused():
     return 1
@@ -122,7 +171,12 @@ def unused():
 @pytest.mark.parametrize(
     ("file", "before", "after", "same"),
     [
-        ("mine", "return self.best(self.texts)", "return self.best(self.texts)[1:]", False),
+        ("mine", "rank(self.best(", "rank(self.texts, self.best(", False),
+        ("mine", '"b": 1', '"b": 2', False),
+        ("mine", 'compile("a")', 'compile("b")', False),
+        ("core", "SCALE = 1", "SCALE = 2", False),
+        ("lazy", "return texts", "return texts[1:]", False),
+        ("package/part", "return texts", "return texts[1:]", False),
         ("mine", "key=score)", "key=score, reverse=True)", False),
         ("mine", "LIMIT = 3", "LIMIT = 4", False),
         ("helpers", "len(text) * WEIGHT", "-len(text) * WEIGHT", False),
@@ -139,7 +193,15 @@ def test_what_a_class_uses_belongs_to_it(tmp_path: Path, file: str, before: str,
         made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
         return made.stdout
 
-    texts = {"mine": MEMORY, "helpers": HELPERS}
+    texts = {
+        "mine": MEMORY,
+        "helpers": HELPERS,
+        "core": CORE,
+        "lazy": LAZY,
+        "package/part": PART,
+        "package/__init__": "",
+    }
+    (tmp_path / "package").mkdir()
     for name, text in texts.items():
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     first = digest()
