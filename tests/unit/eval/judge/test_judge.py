@@ -96,8 +96,8 @@ def test_presets_spell_out_every_field(name: str) -> None:
     ("override", "message"),
     [
         ("judge=kind", "there is no judge/kind; choose one of beam_rubric, lenient"),
-        ("judge.adversarial=paper_trap", "judge.adversarial='paper_trap'; choose one of exclude, abstain"),
-        ("judge.repeats=0", "judge.repeats=0; it must be at least 1"),
+        ("judge.adversarial=paper_trap", "judge.adversarial='paper_trap' is unknown; choose one of exclude, abstain"),
+        ("judge.repeats=0", "judge.repeats=0 must be a number, at least 1"),
         ("judge.prompt=kind", "choose one of beam_rubric, lenient"),
         ("judge.tone=kind", "judge.tone"),
         ("verdicts_in_flight=0", "verdicts_in_flight=0 must be a whole number from 1 on"),

@@ -86,7 +86,7 @@ def test_a_file_of_ones_own_is_not_the_published_one(capsys: pytest.CaptureFixtu
     """It was shown with the title and the licence of the published file."""
     assert main(["dataset=locomo", f"path={sample_path('locomo')}"]) == 0
     said = capsys.readouterr().out
-    assert "title: in the format of LoCoMo (locomo10), by its checksum no file known here" in said
+    assert "title: in the format of LoCoMo (locomo10); the checksum matches no known file" in said
     assert "licence: that of the file" in said and "CC BY-NC" not in said
 
 

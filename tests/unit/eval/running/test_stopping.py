@@ -120,6 +120,8 @@ class Folder:
     def add_call(self, call: CallRecord) -> None:
         raise AssertionError("no call is answered")
 
+    add_paid = add_call
+
 
 @pytest.mark.parametrize("starts", [False, True], ids=["starting", "coming_back"])
 def test_a_run_that_ends_does_not_wait_for_its_server(tmp_path: Path, starts: bool) -> None:
