@@ -155,7 +155,7 @@ def test_a_batch_that_is_cancelled_is_not_made_again_unasked(server: BatchProces
             await ask(backbone, 3)
 
     (server.state / "cancel").touch()
-    with pytest.raises(BackboneUnusableError, match=r"the batch batch-0 was cancelled; the same command"):
+    with pytest.raises(BackboneUnusableError, match=r"the batch batch-0 was cancelled; run the same command"):
         asyncio.run(go())
     assert len(server.lines("created")) == 1
     (server.state / "cancel").unlink()

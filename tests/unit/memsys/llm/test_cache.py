@@ -449,7 +449,7 @@ def test_a_call_that_waits_long_for_another_process_says_so_once(
         job.wait()
     assert [record.getMessage() for record in caplog.records if "another process" in record.getMessage()] == [
         f"reply cache {tmp_path}: a call has waited 0 s for a reply that another process is making; if that "
-        "process is stopped, end it or let it go on"
+        "process is suspended, end or resume it"
     ]
 
 
