@@ -25,6 +25,7 @@ from eval.results.stress.tables import (
     change_tables,
     data_table,
     fact_table,
+    growth_table,
     kinds_of,
     lost_table,
     remarks,
@@ -86,10 +87,10 @@ def _settings_of_each(memories: Sequence[str], settings: Sequence[str]) -> dict[
     """
     from eval.api.parts import composed
 
-    if len(memories) == 1:
+    names = {one: re.split("[.=]", one)[1] for one in settings if one.startswith("memory.")}
+    if len(memories) == 1 or not names:
         return {memory: list(settings) for memory in memories}
     known = {memory: composed([f"memory={memory}"])["memory"].keys() for memory in memories}
-    names = {one: re.split("[.=]", one)[1] for one in settings if one.startswith("memory.")}
     for setting, name in names.items():
         if not any(name in has for has in known.values()):
             raise ConfigError(f"{setting}: none of {', '.join(memories)} has a setting {name}")
@@ -181,7 +182,8 @@ def _run(plan: Plan) -> StoredRun | str:
 
 
 def _write(systems: Sequence[StressedSystem], out: Path) -> None:
-    made = [*change_tables(systems), *attack_tables(systems), lost_table(systems), fact_table(systems)]
+    attacked = [*attack_tables(systems), lost_table(systems), fact_table(systems)]
+    made = [*change_tables(systems), growth_table(systems), *attacked]
     tables = [table for table in made if table.rows and len(table.columns) > 1]
     for table in tables:
         show(table)

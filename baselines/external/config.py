@@ -89,11 +89,13 @@ class ObjectConfig(ExternalConfig):
         return LENT[0] if asks else ""
 
     def digest(self) -> str | None:
-        """Return the digest of the object's source and settings; ``None`` where it has none.
+        """Return the digest of the object's source and settings: ``source``, if it is set; ``None`` where it has none.
 
         Raises:
             ConfigError: it cannot be imported.
         """
+        if self.source:
+            return self.source
         try:
             return digest_of(find_object(self.object, self.given))
         except UNPICKLABLE:

@@ -5,15 +5,15 @@ import dis
 import hashlib
 import inspect
 import pickle
-import site
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
+
+from memsys.assets.paths import is_library
 
 #: What pickling raises of an object that cannot be pickled.
 UNPICKLABLE = (pickle.PicklingError, TypeError, AttributeError, ValueError, RuntimeError, OSError)
@@ -154,7 +154,7 @@ def _imported(name: str) -> list[bytes]:
     except (ImportError, ValueError):
         return []
     file = Path(found.origin) if found is not None and found.has_location and found.origin else None
-    if file is None or _is_library(file):
+    if file is None or is_library(file):
         return []
     files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
     return [one.read_bytes() for one in files]
@@ -177,12 +177,7 @@ def _is_installed(module: str) -> bool:
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:  # built in, or a notebook
         return top in sys.stdlib_module_names
-    return _is_library(Path(file))
-
-
-def _is_library(file: Path) -> bool:
-    places = [*sysconfig.get_paths().values(), *site.getsitepackages(), site.getusersitepackages()]
-    return any(file.resolve().is_relative_to(Path(place).resolve()) for place in places)
+    return is_library(Path(file))
 
 
 def _source(value: Any) -> bytes:

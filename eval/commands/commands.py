@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import sys
-import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from eval.commands.escaping import terminal
 from eval.commands.places import check_current_folder, use_checkout
 from eval.commands.terminal import complain
 from memsys.assets.hints import of_source
+from memsys.assets.paths import is_library
 from memsys.credentials import redacted
 from memsys.errors import MemoryRaisedError, MemsysError, UnreachableError
 
@@ -64,9 +64,8 @@ def explain(error: MemsysError) -> int:
 def _own_lines(error: BaseException | None) -> list[str]:
     """Return the traceback of an error, of libraries only the frame that was called first and the one that raised."""
     frames = traceback.extract_tb(error.__traceback__ if error else None)
-    installed = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     last = len(frames) - 1
-    kept = [one for place, one in enumerate(frames) if place in (0, last) or not one.filename.startswith(installed)]
+    kept = [one for place, one in enumerate(frames) if place in (0, last) or not is_library(Path(one.filename))]
     return traceback.StackSummary.from_list(kept).format()
 
 

@@ -10,7 +10,7 @@ from eval.config.memory_parts import memory_parts
 from eval.running.progress import RunTotals
 from eval.running.recording import reference_records, updates_records
 from eval.runs.load import lost_calls
-from eval.runs.memory_code import OF_OBJECT, memory_code
+from eval.runs.memory_code import is_other_code
 from eval.runs.rundir import RunDirectory
 from memsys.errors import RunDirectoryError
 from memsys.llm.prompt import Prompt
@@ -38,9 +38,7 @@ def note_changed_code(directory: RunDirectory, identity: Mapping[str, Json], mem
     stored = directory.stored_record()
     if stored is None or not stored.get("memory_code") or not _same_run(stored, identity):
         return
-    before, now = stored["memory_code"], memory_code(memory)
-    comparable = now is None or before.startswith(OF_OBJECT) == now.startswith(OF_OBJECT)
-    if comparable and before != now:
+    if is_other_code(stored["memory_code"], memory):
         say(
             f"warning: the source of memory={memory.name} has changed since {directory.path} was made; {_ANEW}",
             style="yellow",

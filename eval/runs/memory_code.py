@@ -20,7 +20,19 @@ _SUFFIXES = (".py", ".txt", ".yaml", ".lock")
 _ABOUT = ("deviations.yaml", "entries.yaml", "expectations.yaml")
 
 #: Begins the checksum of an object; earlier versions recorded that of the adapter's files.
-OF_OBJECT = "object:"
+_OF_OBJECT = "object:"
+
+
+def is_other_code(recorded: str, config: object) -> bool:
+    """Return whether a system's source is another one than that of a recorded checksum, where they can be compared.
+
+    Args:
+        recorded: by :func:`memory_code`.
+        config: the memory's settings.
+    """
+    now = memory_code(config)
+    comparable = now is None or recorded.startswith(_OF_OBJECT) == now.startswith(_OF_OBJECT)
+    return comparable and recorded != now
 
 
 def memory_code(config: object) -> str | None:
@@ -34,7 +46,7 @@ def memory_code(config: object) -> str | None:
     """
     if isinstance(config, ObjectConfig):
         own = config.digest()
-        return None if own is None else f"{OF_OBJECT}{own}"
+        return None if own is None else f"{_OF_OBJECT}{own}"
     digest = hashlib.sha256()
     for part in filter(None, (config, getattr(config, "host", None))):
         try:

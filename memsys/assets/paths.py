@@ -5,6 +5,7 @@ the packages (``setup.py`` puts it there), and a user's own files are looked for
 """
 
 import os
+from functools import cache
 from pathlib import Path
 
 from memsys.errors import AssetError
@@ -17,6 +18,20 @@ _CARRIED = Path(__file__).resolve().parents[1] / "_shipped"
 def is_installed() -> bool:
     """Return whether this is an installed package and no source checkout."""
     return _CARRIED.is_dir()
+
+
+def is_library(file: Path) -> bool:
+    """Return whether a file is of Python's library or of an installed package."""
+    return any(file.resolve().is_relative_to(folder) for folder in _library_folders())
+
+
+@cache
+def _library_folders() -> tuple[Path, ...]:
+    import site
+    import sysconfig
+
+    named = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return tuple(Path(one).resolve() for one in (*named, site.getusersitepackages()))
 
 
 def shipped(*parts: str) -> Path:

@@ -1,13 +1,15 @@
 """A comparison in files: a page of Markdown, LaTeX, and one CSV row a system."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from eval.commands.escaping import markdown, markdown_code
 from eval.commands.rendering.latex import render_latex
 from eval.commands.rendering.markdown import bullets, page, render_markdown
 from eval.commands.rendering.separated import render_csv
-from eval.commands.rendering.table import Cell, Table, columns
+from eval.commands.rendering.table import Cell, Table, columns, records
 from eval.results.compare.columns import ComparisonColumn
 from eval.results.compare.model import Report, cell, interval_text, shown_columns, spread_text
 from eval.results.compare.rows import ComparisonEstimate, SystemRow
@@ -19,11 +21,10 @@ _TEST_COLUMNS = ("difference", "difference low", "difference high", "p", "p erro
 
 
 def data_names(reports: Sequence[Report]) -> list[str]:
-    """Return what tells the data sets of several comparisons apart: their names, else with the checksum."""
-    names = [name for name, _ in (report.data for report in reports)]
+    """Return the name of each comparison's data set, with its checksum where several have one name."""
+    found = Counter(report.data[0] for report in reports)
     return [
-        name if names.count(name) == 1 else f"{name}_{sha256[:8]}"
-        for name, sha256 in (report.data for report in reports)
+        name if found[name] == 1 else f"{name}_{sha256[:8]}" for name, sha256 in (report.data for report in reports)
     ]
 
 
@@ -54,13 +55,9 @@ def _latex_tables(report: Report, name: str) -> list[Table]:
 
 def _stacked(tables: Sequence[Table]) -> Table:
     """Return the rows of all tables below each other, empty in columns that others have."""
-    shown = {column.heading: column for table in tables for column in table.columns}
-    rows = [
-        dict(zip((column.heading for column in table.columns), row, strict=True))
-        for table in tables
-        for row in table.rows
-    ]
-    return Table("", tuple(shown.values()), [[row.get(heading) for heading in shown] for row in rows])
+    headings = [[column.heading for column in table.columns] for table in tables]
+    rows = [dict(zip(own, row, strict=True)) for own, table in zip(headings, tables, strict=True) for row in table.rows]
+    return records(list(dict.fromkeys(chain.from_iterable(headings))), rows)
 
 
 def comparison_page(report: Report, title: str, figure: str) -> str:

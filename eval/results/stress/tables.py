@@ -126,7 +126,6 @@ def change_tables(systems: Sequence[StressedSystem]) -> list[Table]:
     change was run.
     """
     names = list(dict.fromkeys(name for one in systems for name in changes(one.runs)))
-    growths = [_growth(one) for one in systems]
     moved = [_moves(one) for one in systems]
     tables: list[Table] = []
     for metric in FOUND:
@@ -136,29 +135,21 @@ def change_tables(systems: Sequence[StressedSystem]) -> list[Table]:
         ]
         if any(cell is not None for row in rows for cell in row[2:]):
             shown = [each for own in moved for each in own.values() if each.metric == metric]
-            headings = ("system", PLAIN, *(_words(name) for name in names))
+            headings = ("system", PLAIN, *(name.replace("_", " ") for name in names))
             notes = [f"percent: {_ABOUT[metric]}", *([] if tables else [_MOVED]), *mark_notes(shown)]
             tables.append(Table(f"Changed data: {METRICS[metric].heading}", columns(headings), rows, notes).filled())
-    return [*tables, *_growth_tables(systems, growths)]
+    return tables
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _growth_tables(systems: Sequence[StressedSystem], growths: "Sequence[_Growth | None]") -> list[Table]:
-    """Return the table of how memories grow with noise; none where it is not known of any."""
-    known = [(one.label, growth) for one, growth in zip(systems, growths, strict=True) if growth is not None]
-    if not known:
-        return []
+def growth_table(systems: Sequence[StressedSystem]) -> Table:
+    """Return how memories grow with noise, of the systems of which it is known."""
+    known = [(one.label, growth) for one in systems if (growth := _growth(one)) is not None]
     least = " or ".join(sorted({growth.floor for _, growth in known}))
     note = (
         "entries at the most noise over those without, over the same quotient of turns; 1 grows with the turns, and a "
         f"memory that stores none of the noise has {least}"
     )
-    return [
-        Table("Growth with noise", columns(("system", "growth")), [[name, one.text] for name, one in known], [note])
-    ]
+    return Table("Growth with noise", columns(("system", "growth")), [[name, one.text] for name, one in known], [note])
 
 
 def _moves(one: StressedSystem) -> dict[tuple[str, str], Difference]:
