@@ -49,7 +49,7 @@ _HEADINGS = {
     "unresolved": "lost ids",
     "label_problems": "bad label",
 }
-#: Under the tables: what these headings stand for.
+#: Under the tables: what these headings represent.
 _LEGEND = (
     "no ans.: without a true answer, such as adversarial questions; evid. ids: gold turns; no evid.: excluded from "
     "evidence metrics; lost ids: with an id that names no turn; bad label: disputed gold, scored, with means without "

@@ -53,19 +53,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     papers = options.paper or _papers_with(options.table)
     _check_tables(papers, options.table or ())
     folders, whole = chosen_folders(options.runs), not options.table and set(papers) == set(spec_names())
-    tracked = bool(tracked_remark(out))
+    remark = tracked_remark(out)
     with _another_process() if whole else nullcontext() as other:
-        own = other.submit(_own_files, folders, options.labels, tracked=tracked) if other else None
+        own = other.submit(_own_files, folders, options.labels, tracked=bool(remark)) if other else None
         with stage("reading the runs"):
             runs = _runs(folders, options.labels)
-        if tracked and (private := [run for run in runs if _is_private(run)]):
-            count = f"{len(private)} run{'' if len(private) == 1 else 's'}"
-            say(f"left out: {count} on data of your own, since git tracks {short_path(out)}; "
+        if remark and (private := [run for run in runs if _is_private(run)]):
+            many = f"{len(private)} run{'' if len(private) == 1 else 's'}"
+            say(f"left out: {many} on data of your own, since git tracks {short_path(out)}; "
                 "`memsys tables --out FOLDER` shows them", style="yellow")  # fmt: skip
             runs = [run for run in runs if not _is_private(run)]
         _run(papers, options.table, runs, out, own)
-    if tracked_remark(out):
-        console().print(tracked_remark(out), highlight=False, markup=False)
+    if remark:
+        console().print(remark, highlight=False, markup=False)
     return 0
 
 

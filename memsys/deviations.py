@@ -40,7 +40,7 @@ class Match:
         kind: of the difference.
         extent: ``wording`` alone unless said otherwise: a deviation seldom explains that other things are shown.
         roles: of the calls, for differences of prompts and calls; empty for all.
-        place: pattern of the place, as in ``clusters.*.summary``; ``*`` stands for anything.
+        place: pattern of the place, as in ``clusters.*.summary``; ``*`` represents anything.
         rule: name of a further test (:mod:`eval.parity.rules`) of the two values.
         prompts: ``ours`` or ``authors``, where it holds with one choice of prompts alone.
     """

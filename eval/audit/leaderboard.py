@@ -189,7 +189,7 @@ def _few_of_category_5(run: ScoredRun) -> int:
 
 
 def renamed(run: ScoredRun) -> list[str]:
-    """Return the category names of a file or of its printed table that stand for another category than LoCoMo's.
+    """Return the category names of a file or of its printed table that represent another category than LoCoMo's.
 
     A name in the file is compared with the data set's number of the same rows; a printed score against the mean of the
     verdicts in each category: the category that gives the printed number is the one that was printed.

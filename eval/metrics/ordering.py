@@ -5,7 +5,7 @@ of the answer is replaced by the first unused item that it matches; the union of
 what a list lacks sharing one rank behind all others; ``order_tau`` is (tau-b + 1) / 2, which the authors' tables
 show, and ``order_score`` that times the F1 of the items found. Who matches is theirs to a language model; here an
 item matches a line that has at least half of its words, so that the score needs no model. Values differ from theirs.
-The metrics that end in ``_semantic`` align as their ``semantic_align`` does: a line stands for the item whose
+The metrics that end in ``_semantic`` align as their ``semantic_align`` does: a line represents the item whose
 embedding is nearest to its own, where their cosine is 0.65 or more and no earlier line has taken that item. Those that
 end in ``_model`` align as their ``align_with_llm`` does, by a judge's verdicts (:mod:`eval.scoring.verdicts.orders`).
 """
@@ -25,11 +25,11 @@ ORDER_METRICS = ("order_tau", "order_f1", "order_score")
 SEMANTIC_ORDER_METRICS = tuple(f"{name}_semantic" for name in ORDER_METRICS)
 #: The same of lines that a judge aligned; columns of scores have the judge's name before these.
 MODEL_ORDER_METRICS = tuple(f"{name}_model" for name in ORDER_METRICS)
-#: Least cosine of a line and the item that it stands for.
+#: Least cosine of a line and the item that it represents.
 SIMILAR = 0.65
 #: Cosines of lines with items, a row for each line.
 Similarity = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
-#: Share of an item's words that a line must have to stand for it.
+#: Share of an item's words that a line must have to represent it.
 _ENOUGH = 0.5
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]|\(?\d+[.):]|\d+(?:st|nd|rd|th)\b[:.]?)\s*")
 
@@ -91,7 +91,7 @@ def aligning(items: Sequence[str], lines: Sequence[str]) -> Generator[tuple[int,
         The places of an item and of a line; what is sent back says whether they are the same.
 
     Returns:
-        The lines, those that stand for an item replaced by it.
+        The lines, those that represent an item replaced by it.
     """
     used: set[int] = set()
     aligned = []

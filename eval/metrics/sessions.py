@@ -29,7 +29,7 @@ def first_seen(retrieved: Sequence[Sequence[str]], of: Callable[[str], str] = st
 
     Args:
         retrieved: per memory, best first, the ids of the turns it came from.
-        of: what a turn's id stands for: itself, or its session.
+        of: what a turn's id represents: itself, or its session.
     """
     return list(dict.fromkeys(of(turn_id) for memory in retrieved for turn_id in memory))
 

@@ -12,7 +12,7 @@ from eval.scoring.means import mean_or_none
 from eval.scoring.protocols import Adversarial, Averaging, Protocol, Weighting
 from memsys.vocabulary import Json
 
-#: The metric that stands for every column in category 5 when abstaining is right.
+#: The metric that represents every column in category 5 when abstaining is right.
 ABSTENTION = "abstained"
 
 
@@ -118,7 +118,7 @@ def combine(means: Sequence[Mean], weighting: Weighting) -> Mean:
 
 
 def score_name(metric: str, kind: str, adversarial: Adversarial) -> str:
-    """Name the score that stands for a metric in questions of a kind.
+    """Name the score that represents a metric in questions of a kind.
 
     It is abstention in adversarial questions whose right answer is to abstain. What was retrieved is not an abstention,
     a judge's verdict stays what it is, and so does what is not a score of an answer: latencies and sizes.

@@ -68,7 +68,7 @@ def texts_of(retrieval: RetrievalRecord, shown: Sequence[HitRecord] | None) -> l
         shown: memories in it, as :func:`shown_hits` found them.
 
     Returns:
-        ``None`` where they are not known: see :func:`shown_hits`; or the hits hold no text of their own, and stand for
+        ``None`` where they are not known: see :func:`shown_hits`; or the hits hold no text of their own, and represent
         a conversation that is shown as a whole.
     """
     if shown is None or (retrieval.hits and not any(hit.text for hit in retrieval.hits)):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Values of which the highest stands for all; a pass over a million takes 0.2 ms so, to partition them takes 16 ms.
+#: Values of which the highest represents all; a pass over a million takes 0.2 ms so, to partition them takes 16 ms.
 _BLOCK = 256
 
 

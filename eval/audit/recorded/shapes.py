@@ -66,7 +66,7 @@ class Shape:
         context: text that the reader saw.
         retrieve_ms: milliseconds of the retrieval.
         answer_ms: milliseconds of the answer.
-        cutoffs: path to an object with one member per cut-off; ``{cutoff}`` in the other paths stands for the chosen.
+        cutoffs: path to an object with one member per cut-off; ``{cutoff}`` in the other paths represents the chosen.
         encoding: of the file.
     """
 

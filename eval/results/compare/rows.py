@@ -166,7 +166,7 @@ def labels(runs: Sequence[StoredRun], seeds: Sequence[Sequence[int]] = ()) -> li
 
     Args:
         runs: to name.
-        seeds: of each run that stands for several, all of theirs; none where each is a run of its own.
+        seeds: of each run that represents several, all of theirs; none where each is a run of its own.
     """
     named = [label_of(run.memory, run.record) for run in runs]
     parts = [

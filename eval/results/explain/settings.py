@@ -21,7 +21,7 @@ class SettingDifference:
 
 
 def differences(run: StoredRun, dataset: str, system: str, spec: PaperSpec) -> list[SettingDifference]:
-    """Compare a run with the presets that stand for the paper.
+    """Compare a run with the presets that represent the paper.
 
     Args:
         run: the run.

@@ -51,7 +51,7 @@ class ScalePoint:
         end_ms: of the end of the stream, for a turn of all.
         bytes_a_turn: what the process grew by.
         stopped_at: turns written when the limit was reached, of which the figures then are; 0 where it was not. There
-            is then no ``end_ms``, and 0 stands for ``read_ms`` and ``bytes_a_turn`` where they were not measured.
+            is then no ``end_ms``, and 0 represents ``read_ms`` and ``bytes_a_turn`` where they were not measured.
         limit_s: seconds of the processor after which the size is stopped, backbone and embedder included.
         date: of the measurement.
         machine: in words.

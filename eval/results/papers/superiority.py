@@ -29,7 +29,7 @@ class Superiority:
         than: what it is compared with.
         limit: bound of a number.
         category: of the largest gain.
-        value: that stands for the system's printed one.
+        value: that represents the system's printed one.
     """
 
     paper: str

@@ -219,7 +219,7 @@ def mean_over_runs(runs: Sequence[StoredRun], metric: str) -> tuple[ScoreRow, ..
     """Average one metric question by question; a question counts when every run scored it."""
     if len(runs) == 1:
         return runs[0].rows
-    return averaged_rows(runs, (metric, ABSTENTION))  # which stands for the metric in category 5
+    return averaged_rows(runs, (metric, ABSTENTION))  # which represents the metric in category 5
 
 
 def averaged_rows(runs: Sequence[StoredRun], names: Sequence[str] = ()) -> tuple[ScoreRow, ...]:

@@ -48,7 +48,7 @@ def other_terms(run: StoredRun, dataset: str, spec: PaperSpec) -> tuple[str, ...
 
     Args:
         run: the run.
-        dataset: data set of the spec that it stands for.
+        dataset: data set of the spec that it represents.
         spec: the paper's tables.
     """
     config, found = run.record["config"], []

@@ -143,7 +143,7 @@ class PaperSpec:
         return self.judges.get(backbone, self.judges.get("default", metric)) if metric == JUDGE else metric
 
     def dataset_of(self, run: str) -> str | None:
-        """Return the data set that a run's data set config stands for, ``None`` when it is none of the paper's."""
+        """Return the data set that a run's data set config represents, ``None`` when it is none of the paper's."""
         return next((name for name, dataset in self.datasets.items() if run in dataset.runs), None)
 
     def system_label(self, system: str) -> str:

@@ -95,7 +95,7 @@ class ReadOrder:
     """An answer's order as far as verdicts are there.
 
     Attributes:
-        aligned: its lines, those that stand for an event replaced by it; ``None`` while a verdict is missing.
+        aligned: its lines, those that represent an event replaced by it; ``None`` while a verdict is missing.
         verdicts: those that it rests on, in the order in which they were asked for.
     """
 

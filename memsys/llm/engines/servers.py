@@ -77,7 +77,7 @@ def still_healthy(urls: Sequence[str], kind: str) -> list[str]:
 
 
 def check_alike(kind: str, said: Sequence[tuple[str, Mapping[str, Json]]]) -> None:
-    """Refuse servers of one run that do not say the same of themselves: one fingerprint stands for the replies of all.
+    """Refuse servers of one run that do not say the same of themselves: one fingerprint represents the replies of all.
 
     Args:
         kind: name of the program that serves, for the message.

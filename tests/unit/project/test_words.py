@@ -25,7 +25,7 @@ BOUNDS = {
     r"\bwhence\b": 0,
     r"\b[Mm]end(ed|s)?\b": 0,
     r"\bstands? (in|beside|for itself)\b": 0,
-    r"\bstands?\b": 44,
+    r"\bstands?\b": 21,
     r"(?<![Tt]here )\bis no (?!longer|such|more)[a-z]+": 0,
     r"\b[Bb]eside\b": 0,
     r"\b[Dd]epartures?\b": 4,  # key of run.json

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from eval.results.papers.printed import PrintedNumber
+from eval.results.tables.verdicts import Margins
 from eval.scoring.equivalence import compare_with_printed, runs_needed
 
 
@@ -14,6 +16,12 @@ from eval.scoring.equivalence import compare_with_printed, runs_needed
 def test_a_constant_answer_has_no_spread_and_is_held_against_the_margin(printed: float, answer: str) -> None:
     """24.83 measured: an interval over other conversations once took 24.00 and 25.90 alike for reproduced."""
     assert compare_with_printed([24.83], printed, 1.0, deterministic=True).answer == answer
+
+
+@pytest.mark.parametrize(("text", "margin", "found"), [("40.1", 1.0, 1.0), ("40", 0.3, 0.5)])
+def test_margin_is_the_larger_of_the_stated_one_and_the_rounding(text: str, margin: float, found: float) -> None:
+    printed = PrintedNumber("clag", 1, "A", "F1", "locomo", "b", "s", "clag", "f1_set", None, text, "", "")
+    assert Margins(margin, 0.05).margin_for(printed, share=True) == found
 
 
 def test_three_runs_by_hand() -> None:
