@@ -48,7 +48,7 @@ PAIR_LEGEND = (
     "one conversation, which does not generalise to other conversations or to another build of the memory",
     f"{BY_QUESTION} one conversation only: tested over its questions, does not generalise to other conversations",
     "detect: smallest true difference found with 80 % power at level 5 %; not computed for fewer than six "
-    "conversations, where p cannot fall below 0.05",
+    "conversations, or, with one conversation, fewer than six questions: p cannot fall below 0.05 there",
     "differ in: what differs between the two runs besides the memory; the difference is then not due to the memory "
     "alone",
 )
